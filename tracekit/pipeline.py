@@ -94,7 +94,8 @@ def record(plan: Plan, progress: recorders.Progress = recorders.quiet) -> Record
     recorder = recorders.choose(plan.recorder, wanted_tables(NEEDED))
     provenance = _provenance(plan, recorder)
     plan, notes, is_way_open = recorders.choose_way(plan, recorder, provenance.capabilities)
-    provenance = replace(provenance, warnings=(*provenance.warnings, *notes))
+    warnings = (*provenance.warnings, *notes)
+    provenance = replace(provenance, warnings=warnings)
     recording = claim_folder(plan.output, plan.name, provenance)
     with kept_unless_misused(recording), stage(recording, "record"):
         recorders.save_patterns(recording.patterns_file, patterns)
@@ -106,7 +107,8 @@ def record(plan: Plan, progress: recorders.Progress = recorders.quiet) -> Record
         if recorded.interrupted:
             raise KeyboardInterrupt("recording was stopped early")
         if recorded.failure:
-            raise ToolError(recorded.failure, hint=recorded.hint or resume(recording, "record"))
+            hint = recorded.hint or resume(recording, "record")
+            raise ToolError(recorded.failure, hint=hint)
     return recording
 
 
@@ -150,7 +152,8 @@ def analyze(
         tables = tables_of(recording)
         progress("measuring and judging")
         result = judge(tables, provenance, settings)
-        warnings = tuple(dict.fromkeys((*provenance.warnings, *tables.warnings)))
+        all_warnings = (*provenance.warnings, *tables.warnings)
+        warnings = tuple(dict.fromkeys(all_warnings))
         stages = {**provenance.stages, "analyze": Stage("done", make_timestamp())}
         provenance = replace(provenance, warnings=warnings, stages=stages)
         losses = (*rows_of(tables.losses), *result.losses)
@@ -218,9 +221,8 @@ def import_(
     run: int | None = None,
 ) -> list[Recording]:
     """Make a run's folder of each recording that was made without tracekit."""
-    return recorders.bring(
-        paths, output, target, progress, run, choose_schemas=wanted_tables(NEEDED)
-    )
+    choose_schemas = wanted_tables(NEEDED)
+    return recorders.bring(paths, output, target, progress, run, choose_schemas=choose_schemas)
 
 
 def recover(
@@ -305,7 +307,8 @@ def _schemas_to_spare() -> frozenset[str]:
 def tables_of(recording: Recording, choice: Choice = OPEN) -> Tables:
     """Return the normalized tables of the run, or of the chosen run of its trace."""
     run, targets = recorders.run_and_targets(recording, choice.run)
-    return Tables(recording.exports, targets, recording.tables, replace(choice, run=run))
+    choice_of_run = replace(choice, run=run)
+    return Tables(recording.exports, targets, recording.tables, choice_of_run)
 
 
 def redaction_of(recording: Recording) -> Redaction:
@@ -321,7 +324,8 @@ def redaction_of(recording: Recording) -> Redaction:
 def warn(recording: Recording, warnings: Sequence[str]) -> None:
     """Add warnings to `recording.json`, each one once."""
     provenance = recording.provenance()
-    all_warnings = tuple(dict.fromkeys((*provenance.warnings, *warnings)))
+    joined_warnings = (*provenance.warnings, *warnings)
+    all_warnings = tuple(dict.fromkeys(joined_warnings))
     recording.save_provenance(replace(provenance, warnings=all_warnings))
 
 
@@ -370,6 +374,12 @@ def _seconds_between(started: str, end_date: str) -> float | None:
 
 
 def _provenance(plan: Plan, recorder: recorders.Recorder) -> Provenance:
+    templates = ()
+    if recorder.name == "xctrace":
+        templates = plan.templates
+    machine = describe() | circumstances()
+    capabilities = recorders.known_of(recorder)
+    warnings = recorders.find_ignored_options(plan, recorder)
     provenance = Provenance(
         tracekit=own_version(),
         created=make_timestamp(),
@@ -377,7 +387,7 @@ def _provenance(plan: Plan, recorder: recorders.Recorder) -> Provenance:
         recorder_version=recorder.version(),
         parameters=dict(plan.parameters),
         command=plan.command,
-        templates=plan.templates if recorder.name == "xctrace" else (),
+        templates=templates,
         instruments=plan.instruments if recorder.name == "xctrace" else (),
         method=plan.method,
         counters=plan.counters,
@@ -385,10 +395,10 @@ def _provenance(plan: Plan, recorder: recorders.Recorder) -> Provenance:
         time_limit=plan.time_limit,
         repeats=plan.repeats,
         after=plan.after,
-        machine=describe() | circumstances(),
-        capabilities=recorders.known_of(recorder),
+        machine=machine,
+        capabilities=capabilities,
         git_commit=git_commit(Path.cwd()),
-        warnings=recorders.find_ignored_options(plan, recorder),
+        warnings=warnings,
     )
     if plan.workload is None:
         return provenance
@@ -404,17 +414,20 @@ def _provenance(plan: Plan, recorder: recorders.Recorder) -> Provenance:
 def _with(provenance: Provenance, recorded: recorders.FinishedRecording) -> Provenance:
     changes = merge_circumstances(provenance.machine, circumstances())
     machine = provenance.machine | changes
-    warnings = tuple(dict.fromkeys((*provenance.warnings, *recorded.warnings)))
+    joined_warnings = (*provenance.warnings, *recorded.warnings)
+    warnings = tuple(dict.fromkeys(joined_warnings))
+    duration = _seconds_between(recorded.started, recorded.end_date)
+    clock = dict(recorded.clock)
     return replace(
         provenance,
         targets=recorded.targets,
         command_lines=recorded.command_lines,
         started=recorded.started,
         ended=recorded.end_date,
-        duration=_seconds_between(recorded.started, recorded.end_date),
+        duration=duration,
         end_reason=recorded.end_reason,
         used=recorded.used,
-        clock=dict(recorded.clock),
+        clock=clock,
         overhead=recorded.overhead,
         machine=machine,
         warnings=warnings,

@@ -55,14 +55,17 @@ class Allocating:
 
 def allocating_of(loop: Loop, gaps: pd.DataFrame, resource_allocations: pd.DataFrame) -> Allocating:
     """Return the host's allocations in gaps of the loop."""
-    times = np.sort(allocations(resource_allocations, loop)["time"].to_numpy(dtype=np.int64))
+    allocated = allocations(resource_allocations, loop)
+    times = np.sort(allocated["time"].to_numpy(dtype=np.int64))
     host_gaps = gaps_of(gaps, Cause.HOST, Cause.ENCODING)
     host_time = host_gaps.time + gaps_of(gaps, Cause.UNATTRIBUTED).time
     firsts = np.searchsorted(times, host_gaps.starts, side="left")
-    counts = np.searchsorted(times, host_gaps.ends, side="right") - firsts
+    next_numbers = np.searchsorted(times, host_gaps.ends, side="right")
+    counts = next_numbers - firsts
     has_several = counts >= _FEWEST
     if not has_several.any():
-        return Allocating(np.empty(0, np.int64), np.empty(0, np.int64), host_time)
+        no_times = np.empty(0, np.int64)
+        return Allocating(no_times, no_times, host_time)
     firsts = firsts[has_several]
     lasts = firsts + counts[has_several] - 1
     return Allocating(times[firsts], times[lasts], host_time)
@@ -91,11 +94,13 @@ def find_swing(
     except Unavailable:
         return None
     swings = [_swing(_in_loop(process, loop), fewest) for process in processes]
-    return max((swing for swing in swings if swing), key=lambda swing: swing.falls, default=None)
+    known_swings = [swing for swing in swings if swing]
+    return max(known_swings, key=lambda swing: swing.falls, default=None)
 
 
 def _in_loop(process: MemoryLevels, loop: Loop) -> NDArray[np.int64]:
-    return process.sizes[(process.starts < loop.end) & (process.ends > loop.start)]
+    overlaps = (process.starts < loop.end) & (process.ends > loop.start)
+    return process.sizes[overlaps]
 
 
 def _swing(sizes: NDArray[np.int64], fewest: int) -> Swing | None:
@@ -106,7 +111,9 @@ def _swing(sizes: NDArray[np.int64], fewest: int) -> Swing | None:
     if sizes.size < fewest:
         return None
     lowest, highest = np.quantile(sizes, (0.05, 0.95))
-    falls = int((np.diff(sizes) < -(highest - lowest) / 2).sum())
+    half = -(highest - lowest) / 2
+    is_fall = np.diff(sizes) < half
+    falls = int(is_fall.sum())
     if highest < _SWING * lowest or falls < fewest:
         return None
     return Swing(int(lowest), int(highest), falls)

@@ -55,23 +55,28 @@ def channels_table(gpu: Device, loop: Window) -> pd.DataFrame:
             for name, positions in members.items()
             if positions.size
         }
-        total_time = _length(IntervalSet.union_of(list(covered.values())))
+        all_work = IntervalSet.union_of(list(covered.values()))
+        total_time = _length(all_work)
         for name, times in covered.items():
             other_channels = [
                 other_times for other_name, other_times in covered.items() if other_name != name
             ]
             alone = total_time - _length(IntervalSet.union_of(other_channels))
             lengths = (ends - starts)[members[name]]
+            time = _length(times)
+            share = time / max(1, total_time)
+            alone_share = alone / max(1, total_time)
+            length = int(np.median(lengths))
             rows.append(
                 {
                     "channel": name,
                     "device": title,
                     "pieces": lengths.size,
-                    "time": _length(times),
+                    "time": time,
                     "alone": alone,
-                    "share": _length(times) / max(1, total_time),
-                    "alone_share": alone / max(1, total_time),
-                    "length": int(np.median(lengths)),
+                    "share": share,
+                    "alone_share": alone_share,
+                    "length": length,
                     "alike": is_alike(lengths),
                     "bytes": _bytes_of(work, members[name]),
                 }
@@ -94,9 +99,12 @@ def work_groups_table(gpu: Device, loop: Window, iterations: pd.DataFrame | None
     starts, ends = spans(work)
     codes, kernels = gpu.families
     places = _places(starts, iterations)
-    count = 0 if iterations is None else len(iterations)
+    count = 0
+    if iterations is not None:
+        count = len(iterations)
     nameless = len(kernels)
-    has_name = np.array([*(not is_unnamed(kernel) for kernel in kernels), True])
+    named_kernels = [*(not is_unnamed(kernel) for kernel in kernels), True]
+    has_name = np.array(named_kernels)
     kernel = codes.loc[work.index].to_numpy()
     kernel = np.where(has_name[kernel], kernel, nameless)
     group = channels * (nameless + 1) + kernel
@@ -117,7 +125,8 @@ def work_groups_table(gpu: Device, loop: Window, iterations: pd.DataFrame | None
             for chosen in _clusters(lengths)
         )
     table = pd.DataFrame(rows, columns=pd.Index(_GROUPED))
-    table.insert(4, "share", table["time"] / max(1, int(table["time"].sum())))
+    total_time = max(1, int(table["time"].sum()))
+    table.insert(4, "share", table["time"] / total_time)
     table = table.astype({"each": "Float64", "place": "Float64"})
     return table.sort_values("time", ascending=False, kind="stable", ignore_index=True)
 
@@ -125,7 +134,8 @@ def work_groups_table(gpu: Device, loop: Window, iterations: pd.DataFrame | None
 def is_alike(lengths: Times) -> bool:
     """Return whether nearly all lengths are equal."""
     lower_quantile, upper_quantile = np.quantile(lengths, _ENDS)
-    return bool(upper_quantile - lower_quantile <= ALIKE * np.median(lengths))
+    median_length = np.median(lengths)
+    return bool(upper_quantile - lower_quantile <= ALIKE * median_length)
 
 
 def _of_loop(gpu: Device, loop: Window) -> tuple[pd.DataFrame, NDArray[np.intp], list[str]]:
@@ -133,7 +143,8 @@ def _of_loop(gpu: Device, loop: Window) -> tuple[pd.DataFrame, NDArray[np.intp],
     starts, ends = gpu.spans
     codes, names = gpu.channels
     in_loop = (ends > loop.start) & (starts < loop.end)
-    work = gpu.target_intervals[[name for name in _READ if name in gpu.target_intervals]]
+    read_columns = [name for name in _READ if name in gpu.target_intervals]
+    work = gpu.target_intervals[read_columns]
     if in_loop.all():
         return work, codes, names
     return work[in_loop], codes[in_loop], names
@@ -147,7 +158,8 @@ def _bytes_of(work: pd.DataFrame, members: NDArray[np.intp]) -> int | None:
     """Return the bytes that the trace states; traces write 0 for an unknown number."""
     if "bytes" not in work:
         return None
-    return int(work["bytes"].to_numpy(dtype=np.int64, na_value=0)[members].sum()) or None
+    sizes = work["bytes"].to_numpy(dtype=np.int64, na_value=0)
+    return int(sizes[members].sum()) or None
 
 
 def _places(starts: Times, iterations: pd.DataFrame | None) -> NDArray[np.float64] | None:
@@ -155,9 +167,11 @@ def _places(starts: Times, iterations: pd.DataFrame | None) -> NDArray[np.float6
     if iterations is None or iterations.empty:
         return None
     begins, ends = spans(iterations.sort_values("start", kind="stable"))
-    place = np.clip(np.searchsorted(begins, starts, side="right") - 1, 0, begins.size - 1)
+    next_places = np.searchsorted(begins, starts, side="right")
+    place = np.clip(next_places - 1, 0, begins.size - 1)
     lasted = np.maximum(ends - begins, 1)
-    return np.clip((starts - begins[place]) / lasted[place], 0.0, 1.0)
+    since = starts - begins[place]
+    return np.clip(since / lasted[place], 0.0, 1.0)
 
 
 def _clusters(lengths: Times) -> Iterator[NDArray[np.intp]]:
@@ -165,7 +179,8 @@ def _clusters(lengths: Times) -> Iterator[NDArray[np.intp]]:
     # Sorting the values and looking up each is several times as fast as sorting the indices.
     lengths = np.maximum(lengths, 1)
     ordered = np.sort(lengths)
-    splits = np.flatnonzero(ordered[1:] > _APART * ordered[:-1]) + 1
+    is_apart = ordered[1:] > _APART * ordered[:-1]
+    splits = np.flatnonzero(is_apart) + 1
     begin = 0
     for end in [*splits.tolist(), ordered.size]:
         if end - begin >= _LEAST * ordered.size or end == ordered.size:

@@ -115,8 +115,10 @@ def _build_meanings() -> dict[str, Meaning]:
     for group, units in _UNITS.items():
         for names in (unit.split(" = ") for unit in units.split(", ")):
             for name in names:
-                table[f"{name} Limiter"] = Meaning(CounterKind.LIMITER, group, names[0])
-                table[f"{name} Utilization"] = Meaning(CounterKind.UTILIZATION, group, names[0])
+                limiter = Meaning(CounterKind.LIMITER, group, names[0])
+                table[f"{name} Limiter"] = limiter
+                utilization = Meaning(CounterKind.UTILIZATION, group, names[0])
+                table[f"{name} Utilization"] = utilization
     for stage, names in _OCCUPANCIES.items():
         table |= {name: Meaning(CounterKind.OCCUPANCY, Group.THREADS, stage) for name in names}
     return {_normalize_name(name): counter_meaning for name, counter_meaning in table.items()}
@@ -155,7 +157,8 @@ def counter_samples(gpu_counters: pd.DataFrame | None, gpu: Device, loop: Loop) 
     samples = samples[np.isfinite(samples["value"])]
     starts, ends = spans(samples)
     lengths = np.maximum(ends - starts, 1)
-    weights = IntervalSet.from_spans(*gpu.spans).measure_within(starts, starts + lengths)
+    gpu_work = IntervalSet.from_spans(*gpu.spans)
+    weights = gpu_work.measure_within(starts, starts + lengths)
     chosen = weights >= LEAST_COVERED * lengths
     if not chosen.any():
         raise Unavailable(
@@ -163,11 +166,13 @@ def counter_samples(gpu_counters: pd.DataFrame | None, gpu: Device, loop: Loop) 
             f"target: counters are sampled too rarely for work this short, or with gaps."
         )
     other_work = IntervalSet.from_spans(*spans(gpu.other_intervals))
-    alone = chosen & (other_work.measure_within(starts, starts + lengths) <= CONTENTION * lengths)
+    other_times = other_work.measure_within(starts, starts + lengths)
+    alone = chosen & (other_times <= CONTENTION * lengths)
     if alone.sum() < LEAST_OWN * chosen.sum():
+        shared_share = 1 - alone.sum() / chosen.sum()
         raise Unavailable(
             f"counters are device-wide, and other processes used the GPU in "
-            f"{percent(1 - alone.sum() / chosen.sum())} of the samples in the target's work. "
+            f"{percent(shared_share)} of the samples in the target's work. "
             f"Close other programs that use the GPU, and record again."
         )
     return samples.assign(weight=weights)[alone]
@@ -184,10 +189,12 @@ def counter_means(counter_samples: pd.DataFrame) -> pd.DataFrame:
     by_counter = counter_samples.groupby("counter", observed=True)
     means = [_mean_of(str(name), rows) for name, rows in by_counter]
     columns = ["counter", "kind", "group", "unit", "samples", "mean", "share"]
-    table = pd.DataFrame([row for row in means if row], columns=columns)
+    known_means = [row for row in means if row]
+    table = pd.DataFrame(known_means, columns=columns)
     if table.empty:
         largest_counts = by_counter.size().nlargest(5)
-        there = ", ".join(f"{name} ({count:,})" for name, count in largest_counts.items())
+        counted_names = [f"{name} ({count:,})" for name, count in largest_counts.items()]
+        there = ", ".join(counted_names)
         raise Unavailable(
             f"no counter that is known here has {FEWEST} samples with values that make sense in "
             f"the target's work. There are samples of counters such as {there}. "
@@ -201,13 +208,14 @@ def extremes(
 ) -> tuple[Evidence, ...]:
     """Return the samples in which a counter was highest, or lowest, with its value as a note."""
     counter_rows = counter_samples[counter_samples["counter"] == counter]
-    ordered = counter_rows.sort_values(["value", "start"], ascending=[lowest, True], kind="stable")[
-        :_SHOWN
-    ]
+    most_striking = counter_rows.sort_values(
+        ["value", "start"], ascending=[lowest, True], kind="stable"
+    )
+    ordered = most_striking[:_SHOWN]
     starts, ends = spans(ordered)
-    ratio = bool(
-        counter_rows["percentage"].fillna(value=True).all()
-    )  # only bandwidths are in GB/s, not in percent
+    percentages = counter_rows["percentage"].fillna(value=True)
+    ratio = bool(percentages.all())  # only bandwidths are in GB/s, not in percent
+    spans_and_values = zip(starts, ends, ordered["value"], strict=True)
     return tuple(
         Evidence(
             "gpu_counters",
@@ -215,7 +223,7 @@ def extremes(
             int(end),
             f"{counter} {percent(value / 100) if ratio else quantity(float(value), 'GB/s')}",
         )
-        for start, end, value in zip(starts, ends, ordered["value"], strict=True)
+        for start, end, value in spans_and_values
     )
 
 
@@ -229,12 +237,14 @@ def _require_samples(counters: pd.DataFrame | None) -> pd.DataFrame:
             f"only {RAY_TRACING} was recorded, which does not measure compute. {HOW_TO_GET}"
         )
     values = counters["value"].to_numpy(dtype=np.float64, na_value=np.nan)
-    table = counters.assign(counter=counter_names, value=values, percentage=flags.astype("boolean"))
+    percentage = flags.astype("boolean")
+    table = counters.assign(counter=counter_names, value=values, percentage=percentage)
     return table.loc[counter_names.notna(), _COLUMNS]
 
 
 def _mean_of(name: str, samples: pd.DataFrame) -> tuple[object, ...]:
-    means, flags = meaning(name), samples["percentage"]
+    means = meaning(name)
+    flags = samples["percentage"]
     if means is None or (means.kind is CounterKind.BANDWIDTH and flags.isna().all()):
         return ()
     ratio = bool(flags.fillna(value=True).all())  # if the trace does not state it, by meaning
@@ -243,9 +253,13 @@ def _mean_of(name: str, samples: pd.DataFrame) -> tuple[object, ...]:
     if fits.sum() < FEWEST:
         return ()
     weights = samples["weight"].to_numpy(dtype=np.float64)
-    mean = float(np.average(values[fits], weights=weights[fits]))
-    share = min(mean / 100, 1.0) if ratio else np.nan
-    return (name, means.kind, means.group, means.unit, int(fits.sum()), mean, share)
+    weighted_mean = np.average(values[fits], weights=weights[fits])
+    mean = float(weighted_mean)
+    share = np.nan
+    if ratio:
+        share = min(mean / 100, 1.0)
+    sample_count = int(fits.sum())
+    return (name, means.kind, means.group, means.unit, sample_count, mean, share)
 
 
 _LOADS = (CounterKind.LIMITER, CounterKind.UTILIZATION)
@@ -302,11 +316,15 @@ class Pressure:
 def pressure(counter_means: pd.DataFrame, machine: Machine) -> Pressure:
     """Return the load of each part of the GPU, from the means of counters."""
     loads = [highest(counter_means, _LOADS, _MEMORY), bandwidth(counter_means, machine)]
+    arithmetic_load = highest(counter_means, _LOADS, (Group.ARITHMETIC,))
+    other_load = highest(counter_means, (CounterKind.LIMITER,), OTHERS)
+    memory_load = max((load for load in loads if load), key=lambda load: load.share, default=None)
+    recorded = tuple(counter_means["counter"])
     return Pressure(
-        arithmetic=highest(counter_means, _LOADS, (Group.ARITHMETIC,)),
-        memory=max((load for load in loads if load), key=lambda load: load.share, default=None),
-        other_units=highest(counter_means, (CounterKind.LIMITER,), OTHERS),
-        recorded=tuple(counter_means["counter"]),
+        arithmetic=arithmetic_load,
+        memory=memory_load,
+        other_units=other_load,
+        recorded=recorded,
     )
 
 
@@ -314,12 +332,19 @@ def highest(
     counter_means: pd.DataFrame, kinds: Collection[CounterKind], groups: Collection[Group]
 ) -> Load | None:
     """Return the counter with the highest share of these kinds and groups; None without any."""
-    matches = counter_means["kind"].isin(list(kinds)) & counter_means["group"].isin(list(groups))
-    counter_rows = counter_means[matches & counter_means["share"].notna()]
+    is_of_kinds = counter_means["kind"].isin(list(kinds))
+    is_of_groups = counter_means["group"].isin(list(groups))
+    matches = is_of_kinds & is_of_groups
+    has_share = counter_means["share"].notna()
+    counter_rows = counter_means[matches & has_share]
     if counter_rows.empty:
         return None
-    row = counter_rows.iloc[int(counter_rows["share"].to_numpy().argmax())]
-    return Load(str(row["counter"]), float(row["share"]), Group(row["group"]))
+    highest_place = int(counter_rows["share"].to_numpy().argmax())
+    row = counter_rows.iloc[highest_place]
+    group = Group(row["group"])
+    name = str(row["counter"])
+    share = float(row["share"])
+    return Load(name, share, group)
 
 
 def bandwidth(counter_means: pd.DataFrame, machine: Machine) -> Load | None:
@@ -335,18 +360,23 @@ def bandwidth(counter_means: pd.DataFrame, machine: Machine) -> Load | None:
         return None
     name = " + ".join(rows["counter"])
     if rows["share"].notna().all():
-        return Load(name, min(float(rows["share"].sum()), 1.0), Group.MEMORY)
+        total_share = float(rows["share"].sum())
+        return Load(name, min(total_share, 1.0), Group.MEMORY)
     try:
         peak_bandwidth = chip_of(machine).bandwidth.value
     except Unavailable:
         return None
-    share = None if peak_bandwidth is None else float(rows["mean"].sum()) * 1e9 / peak_bandwidth
-    return None if share is None else Load(name, min(share, 1.0), Group.MEMORY)
+    if peak_bandwidth is None:
+        return None
+    total_bandwidth = float(rows["mean"].sum()) * 1e9
+    return Load(name, min(total_bandwidth / peak_bandwidth, 1.0), Group.MEMORY)
 
 
 def mean_of(counter_means: pd.DataFrame, kind: CounterKind, unit: str) -> "pd.Series":
     """Return the row of one unit's counter; raise Unavailable if it was not recorded."""
-    counter_rows = counter_means[(counter_means["kind"] == kind) & (counter_means["unit"] == unit)]
+    is_of_kind = counter_means["kind"] == kind
+    is_of_unit = counter_means["unit"] == unit
+    counter_rows = counter_means[is_of_kind & is_of_unit]
     if counter_rows.empty:
         description = f"{kind} of {unit}" + (
             " in a stated unit" if kind is CounterKind.BANDWIDTH else ""

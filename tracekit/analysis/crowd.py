@@ -18,14 +18,18 @@ def crowd_of(tables: Mapping[str, pd.DataFrame], provenance: Provenance) -> Crow
         phases = tables.get("phases")
     except (KeyError, Unavailable, TracekitError):
         return None
-    window = steady_window(phases, samples.assign(start=samples["time"], duration=0))
+    instants = samples.assign(start=samples["time"], duration=0)
+    window = steady_window(phases, instants)
     if window is None or not isinstance(cores, int) or "machine" not in samples:
         return None
-    window_samples = samples[samples["time"].between(window.start, window.end)]
-    used_cores, own_cores = window_samples["machine"].median(), window_samples["cpu"].median()
+    is_within = samples["time"].between(window.start, window.end)
+    window_samples = samples[is_within]
+    used_cores = window_samples["machine"].median()
+    own_cores = window_samples["cpu"].median()
     if pd.isna(used_cores) or pd.isna(own_cores):
         return None  # no sample in the window, or none from the system
-    return Crowd(max(0.0, float(used_cores - own_cores)), float(used_cores), cores)
+    other_cores = max(0.0, float(used_cores - own_cores))
+    return Crowd(other_cores, float(used_cores), cores)
 
 
 def explain_crowd(crowd: Crowd | None) -> str:

@@ -54,12 +54,16 @@ class Rise:
     @property
     def first_value(self) -> float:
         """The value at the beginning: that of the line if the rise is even."""
-        return self.line.first_value if self.is_even else self.parts[0]
+        if self.is_even:
+            return self.line.first_value
+        return self.parts[0]
 
     @property
     def last_value(self) -> float:
         """The value at the end: that of the line if the rise is even."""
-        return self.line.last_value if self.is_even else self.parts[-1]
+        if self.is_even:
+            return self.line.last_value
+        return self.parts[-1]
 
     def is_over(self, minimum_rise: float) -> bool:
         """Return whether the time rises by more than the minimum (ns), with certainty.
@@ -71,11 +75,14 @@ class Rise:
         if self.jumps:
             return False
         if self.is_even:
-            return min(line.rise, line.rise * line.lower / line.slope) > minimum_rise
+            least_rise = line.rise * line.lower / line.slope
+            return min(line.rise, least_rise) > minimum_rise
         pairs = combinations(range(len(self.parts)), 2)
-        balance = sum(int(np.sign(self.parts[b] - self.parts[a])) for a, b in pairs)
+        steps = [int(np.sign(self.parts[b] - self.parts[a])) for a, b in pairs]
+        balance = sum(steps)
         grown = self.parts[-1] - self.parts[0]
-        return grown > max(minimum_rise, _CLEAR * self.noise) and balance >= _RISING
+        least_growth = max(minimum_rise, _CLEAR * self.noise)
+        return grown > least_growth and balance >= _RISING
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,13 +116,15 @@ class Growth:
         line = self.memory
         if line is None or line.slope <= 0 or line.lower <= 0:
             return False
-        return line.rise > max(_MEMORY, _MEMORY_SHARE * line.first_value)
+        least_rise = max(_MEMORY, _MEMORY_SHARE * line.first_value)
+        return line.rise > least_rise
 
     @property
     def has_same_pieces(self) -> bool:
         """Whether the last iterations have about as many device pieces as the first ones."""
         first_pieces, last_pieces = self.pieces
-        return abs(last_pieces - first_pieces) <= _SAME * max(first_pieces, last_pieces)
+        most_pieces = max(first_pieces, last_pieces)
+        return abs(last_pieces - first_pieces) <= _SAME * most_pieces
 
     def device_rises(self, limit: float) -> bool:
         """Return whether device time rises by more than this share in an undisturbed loop.
@@ -129,7 +138,8 @@ class Growth:
         """Return whether idle time rises by more than this share of a whole iteration at first."""
         if self.idle is None or self.device is None:
             return False
-        return self.idle.is_over(limit * (self.device.first_value + self.idle.first_value))
+        first_period = self.device.first_value + self.idle.first_value
+        return self.idle.is_over(limit * first_period)
 
     def is_joint(self, limit: float) -> bool:
         """Return whether device time and memory rise together."""
@@ -158,31 +168,44 @@ def growth_of(
     has_work = "work" in rows and bool(rows["work"].notna().any())
     worked = _numbers(rows["work"]) if has_work else _measure_work(gpu, starts, ends)
     pieces = _parts(_numbers(rows["pieces"])) if has_work else (0.0,) * _PARTS
-    window = Window(int(starts[0]), int(ends[-1]), "the loop")
+    first_start = int(starts[0])
+    last_end = int(ends[-1])
+    window = Window(first_start, last_end, "the loop")
     level = _level(allocated_sizes, process_samples, targets, ends - 1)
     number, larger = _count_allocations(resource_allocations, starts, ends)
+    clock_share = share_below_best(gpu_performance_states, window)
+    idle_times = np.maximum(ends - starts - worked, 0)
+    memory = None
+    if level is not None:
+        memory = fit_trend(level[1])
+    memory_table = ""
+    if level is not None:
+        memory_table = level[0]
+    disturbed = _is_disturbed(gpu, gpu_performance_states, window)
     return Growth(
         number=len(rows),
         worked=worked,
         device=_rise(worked),
-        idle=_rise(np.maximum(ends - starts - worked, 0)),
-        memory=None if level is None else fit_trend(level[1]),
-        memory_table="" if level is None else level[0],
+        idle=_rise(idle_times),
+        memory=memory,
+        memory_table=memory_table,
         allocations=number,
         larger=larger,
         pieces=(pieces[0], pieces[-1]),
-        disturbed=_is_disturbed(gpu, gpu_performance_states, window),
-        clock_known=share_below_best(gpu_performance_states, window) is not None,
+        disturbed=disturbed,
+        clock_known=clock_share is not None,
         window=window,
     )
 
 
 def _numbers(column: pd.Series) -> Numbers:
-    return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan), np.float64)
+    numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.asarray(numbers, np.float64)
 
 
 def _measure_work(gpu: Device, starts: Times, ends: Times) -> Numbers:
-    return IntervalSet.from_spans(*gpu.spans).measure_within(starts, ends).astype(np.float64)
+    gpu_work = IntervalSet.from_spans(*gpu.spans)
+    return gpu_work.measure_within(starts, ends).astype(np.float64)
 
 
 def _rise(values: Numbers) -> Rise | None:
@@ -190,8 +213,10 @@ def _rise(values: Numbers) -> Rise | None:
     if line is None:
         return None
     finite_values = values[np.isfinite(values)]
-    noise = _SIGMA * float(np.median(np.abs(np.diff(finite_values)))) / np.sqrt(2)
-    return Rise(line, _parts(values), noise, find_border(finite_values) is not None)
+    differences = np.abs(np.diff(finite_values))
+    noise = _SIGMA * float(np.median(differences)) / np.sqrt(2)
+    has_border = find_border(finite_values) is not None
+    return Rise(line, _parts(values), noise, has_border)
 
 
 def _parts(values: Numbers) -> tuple[float, ...]:
@@ -211,16 +236,17 @@ def _level(
         all_levels = levels(allocated_sizes, process_samples, targets)
     except Unavailable:
         return None
-    return all_levels[0].table, np.sum(
-        [_level_at(process_levels, moments) for process_levels in all_levels], axis=0
-    )
+    levels_of_processes = [_level_at(process_levels, moments) for process_levels in all_levels]
+    return all_levels[0].table, np.sum(levels_of_processes, axis=0)
 
 
 def _level_at(level: MemoryLevels, moments: Times) -> Numbers:
     order = np.argsort(level.starts, kind="stable")
-    starts, sizes = level.starts[order], level.sizes[order]
+    starts = level.starts[order]
+    sizes = level.sizes[order]
     place = np.searchsorted(starts, moments, side="right") - 1
-    return np.where(place >= 0, sizes[np.maximum(place, 0)], np.nan).astype(np.float64)
+    known_sizes = sizes[np.maximum(place, 0)]
+    return np.where(place >= 0, known_sizes, np.nan).astype(np.float64)
 
 
 def _count_allocations(
@@ -230,16 +256,22 @@ def _count_allocations(
     if resource_allocations is None:
         return 0.0, False
     allocations = resource_allocations[resource_allocations["target"]]
-    allocations = allocations[allocations["event"].fillna("") == ALLOCATION].dropna(subset=["size"])
+    is_allocation = allocations["event"].fillna("") == ALLOCATION
+    allocations = allocations[is_allocation].dropna(subset=["size"])
     times = allocations["time"].to_numpy(dtype=np.int64)
     place = np.searchsorted(starts, times, side="right") - 1
-    in_iteration = (place >= 0) & (times < ends[np.maximum(place, 0)])
-    sizes = allocations["size"].to_numpy(dtype=np.float64)[in_iteration]
+    iteration_ends = ends[np.maximum(place, 0)]
+    in_iteration = (place >= 0) & (times < iteration_ends)
+    all_sizes = allocations["size"].to_numpy(dtype=np.float64)
+    sizes = all_sizes[in_iteration]
     numbers = np.bincount(place[in_iteration], minlength=starts.size)
     sums = np.bincount(place[in_iteration], weights=sizes, minlength=starts.size)
     with np.errstate(invalid="ignore"):
-        line = fit_trend(np.where(numbers > 0, sums / np.maximum(numbers, 1), np.nan))
-    return float(np.median(numbers)), line is not None and line.lower > 0 and line.is_steady
+        mean_sizes = sums / np.maximum(numbers, 1)
+        known_means = np.where(numbers > 0, mean_sizes, np.nan)
+        line = fit_trend(known_means)
+    grows_steadily = line is not None and line.lower > 0 and line.is_steady
+    return float(np.median(numbers)), grows_steadily
 
 
 def _is_disturbed(gpu: Device, states: pd.DataFrame | None, window: Window) -> bool:
@@ -247,7 +279,6 @@ def _is_disturbed(gpu: Device, states: pd.DataFrame | None, window: Window) -> b
     quarter = window.length // 4
     first_quarter = Window(window.start, window.start + quarter)
     last_quarter = Window(window.end - quarter, window.end)
-    early, late = (
-        disturbed_share(gpu.other_intervals, states, side) for side in (first_quarter, last_quarter)
-    )
+    early = disturbed_share(gpu.other_intervals, states, first_quarter)
+    late = disturbed_share(gpu.other_intervals, states, last_quarter)
     return late > early + MORE_DISTURBED

@@ -44,15 +44,18 @@ def handover_of(device: Device, steps: pd.DataFrame | None, spans: pd.DataFrame 
     total_time = int(judged["duration"].sum())
     if total_time == 0:
         return Handover()
-    on_a_cpu = bool(device.target_intervals["channel"].fillna("").str.startswith("CPU").any())
-    unsure = int(_unsure(judged, spans, on_a_cpu=on_a_cpu).sum()) / total_time
+    channels = device.target_intervals["channel"].fillna("")
+    on_a_cpu = bool(channels.str.startswith("CPU").any())
+    unsure_times = _unsure(judged, spans, on_a_cpu=on_a_cpu)
+    unsure = int(unsure_times.sum()) / total_time
     if unsure > _UNSURE:
         raise Unavailable(
             f"the step waits inside `submit`, or works there: in {percent(unsure)} of its time "
             "nothing tells its work from its preparation. Let `submit` hand the work over, and "
             "`wait` block until it is complete."
         )
-    remaining_time = int((judged["duration"] - judged["submitted"]).sum())
+    waiting_times = judged["duration"] - judged["submitted"]
+    remaining_time = int(waiting_times.sum())
     awake = _read_cpu_times(judged, "wait_cpu")
     if on_a_cpu and awake is not None and remaining_time > _UNSURE * total_time:
         busy = int(awake.sum()) / remaining_time
@@ -62,15 +65,19 @@ def handover_of(device: Device, steps: pd.DataFrame | None, spans: pd.DataFrame 
                 f"of its threads together computed for {percent(busy)} of the time."
             )
     caller = _read_cpu_times(judged, "submit_cpu")
-    return Handover() if caller is None else Handover(int(caller.sum()) / total_time)
+    if caller is None:
+        return Handover()
+    return Handover(int(caller.sum()) / total_time)
 
 
 def _select_working_steps(steps: pd.DataFrame) -> pd.DataFrame:
     """Return the steps with work of the steady phase, or of the whole run if it has none."""
     worked = steps
     if "variant" in steps:
-        worked = steps[steps["variant"].fillna("") != IDLE]
-    worked = worked[worked["submitted"].notna() & worked["duration"].notna()]
+        is_at_work = steps["variant"].fillna("") != IDLE
+        worked = steps[is_at_work]
+    is_timed = worked["submitted"].notna() & worked["duration"].notna()
+    worked = worked[is_timed]
     steady = worked[worked["phase"] == "steady"]
     judged = worked if steady.empty else steady
     return judged.sort_values("start", kind="stable")
@@ -85,30 +92,32 @@ def _unsure(steps: pd.DataFrame, spans: pd.DataFrame | None, *, on_a_cpu: bool) 
     submitted = steps["submitted"].to_numpy(dtype=np.int64)
     durations = steps["duration"].to_numpy(dtype=np.int64)
     host = _measure_span_time(spans, start, start + submitted)
-    undivided = durations - submitted < LEFT * (durations - host)
-    caller, other_threads = (
-        _read_cpu_times(steps, "submit_cpu"),
-        _read_cpu_times(steps, "submit_other_cpu"),
-    )
+    waiting_times = durations - submitted
+    undivided = waiting_times < LEFT * (durations - host)
+    caller = _read_cpu_times(steps, "submit_cpu")
+    other_threads = _read_cpu_times(steps, "submit_other_cpu")
     if caller is None or other_threads is None:
         return np.where(undivided, submitted - host, 0)
     held_up = np.maximum(submitted - caller, 0)
     if on_a_cpu:
-        worked = np.minimum(np.minimum(other_threads, held_up), submitted - host)
+        limited_times = np.minimum(other_threads, held_up)
+        worked = np.minimum(limited_times, submitted - host)
         return np.where(undivided, submitted - host - worked, 0)
-    return np.where(undivided, submitted - host, np.maximum(held_up - host, 0))
+    longer_time = np.maximum(held_up - host, 0)
+    return np.where(undivided, submitted - host, longer_time)
 
 
 def _measure_span_time(spans: pd.DataFrame | None, starts: Times, handed: Times) -> Nanoseconds:
     """Return the time of each `submit` in spans that end before it does; steps are in order."""
     if spans is None or not starts.size:
         return np.zeros_like(starts)
-    span_starts, span_ends = bounds(spans[~spans["name"].isin([IDLE, REFERENCE])])
+    is_other = ~spans["name"].isin([IDLE, REFERENCE])
+    span_starts, span_ends = bounds(spans[is_other])
     place = np.searchsorted(starts, span_starts, side="right") - 1
-    in_submit = (place >= 0) & (span_ends <= handed[np.maximum(place, 0)])
-    return IntervalSet.from_spans(span_starts[in_submit], span_ends[in_submit]).measure_within(
-        starts, handed
-    )
+    submit_ends = handed[np.maximum(place, 0)]
+    in_submit = (place >= 0) & (span_ends <= submit_ends)
+    submit_work = IntervalSet.from_spans(span_starts[in_submit], span_ends[in_submit])
+    return submit_work.measure_within(starts, handed)
 
 
 def _read_cpu_times(steps: pd.DataFrame, column: str) -> Nanoseconds | None:

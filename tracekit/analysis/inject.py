@@ -71,7 +71,8 @@ def inject(
 
 
 def _check_settings(function: Callable[..., Any], settings: Mapping[str, Any]) -> Mapping[str, Any]:
-    unknown = sorted(set(settings) - set(thresholds(function)))
+    known_thresholds = set(thresholds(function))
+    unknown = sorted(set(settings) - known_thresholds)
     if unknown:
         threshold_names = ", ".join(thresholds(function)) or "none"
         raise UsageError(
@@ -106,7 +107,8 @@ def absence(name: str, tables: Mapping[str, pd.DataFrame]) -> str:
     missing = f"the recording has no table {name}"
     if not traced:
         return f"{missing}: the program tells nothing of the kind, as a workload of tracekit does."
-    if all(source.startswith(_OF_GPUS) for source in traced) and _ran_on_a_cpu(tables):
+    are_of_gpus = [source.startswith(_OF_GPUS) for source in traced]
+    if all(are_of_gpus) and _ran_on_a_cpu(tables):
         return ON_THE_CPU
     return f"{missing}, which comes from {' or '.join(traced)}."
 

@@ -31,21 +31,23 @@ class Window:
 
     def rows(self, frame: pd.DataFrame, column: str = "start") -> pd.DataFrame:
         """Return the rows of a table that begin in the window, by the column `column`."""
-        return frame[(frame[column] >= self.start) & (frame[column] < self.end)]
+        is_within = (frame[column] >= self.start) & (frame[column] < self.end)
+        return frame[is_within]
 
 
 def spans(frame: pd.DataFrame) -> tuple[Times, Times]:
     """Return the starts and ends of a table's rows; a row without duration has no length."""
     starts = frame["start"].to_numpy(dtype=np.int64)
-    durations = frame["duration"].fillna(0).to_numpy(dtype=np.int64)
+    known_durations = frame["duration"].fillna(0)
+    durations = known_durations.to_numpy(dtype=np.int64)
     return starts, starts + durations
 
 
 def in_order(frame: pd.DataFrame, column: str = "start") -> pd.DataFrame:
     """Return a table's rows in the order of a column of times."""
-    return (
-        frame if frame[column].is_monotonic_increasing else frame.sort_values(column, kind="stable")
-    )
+    if frame[column].is_monotonic_increasing:
+        return frame
+    return frame.sort_values(column, kind="stable")
 
 
 def union(starts: Times, ends: Times) -> tuple[Times, Times]:
@@ -55,25 +57,31 @@ def union(starts: Times, ends: Times) -> tuple[Times, Times]:
     """
     real = ends > starts
     if not real.all():
-        starts, ends = starts[real], ends[real]
+        starts = starts[real]
+        ends = ends[real]
     if starts.size == 0:
         return starts.copy(), ends.copy()
     # No interval covers the k-th start exactly if k intervals have ended before it, and these are
     # the k that started before it. So starts and ends can be sorted independently.
-    starts, ends = sort_times(starts), sort_times(ends)
+    starts = sort_times(starts)
+    ends = sort_times(ends)
     apart = starts[1:] > ends[:-1]
-    return starts[np.concatenate(([True], apart))], ends[np.concatenate((apart, [True]))]
+    is_first = np.concatenate(([True], apart))
+    is_last = np.concatenate((apart, [True]))
+    return starts[is_first], ends[is_last]
 
 
 def sort_times(times: Times) -> Times:
     """Return the times in order; a check takes a tenth of a sort's time, and most are sorted."""
-    return times if (times[1:] >= times[:-1]).all() else np.sort(times)
+    is_ascending = (times[1:] >= times[:-1]).all()
+    return times if is_ascending else np.sort(times)
 
 
 def distinct(times: Times) -> Times:
     """Return the times in order, each once; np.unique takes several times as long."""
     times = sort_times(times)
-    return times[np.append(np.array([True]), times[1:] != times[:-1])[: times.size]]
+    is_new = np.append(np.array([True]), times[1:] != times[:-1])
+    return times[is_new[: times.size]]
 
 
 def busy(starts: Times, ends: Times) -> int:
@@ -87,12 +95,14 @@ def lanes_of(starts: Times, ends: Times, lane_limit: int | None = None) -> Times
 
     Intervals are ordered by start. If none of `lane_limit` lanes is free, the lane is -1.
     """
-    if not (starts[1:] < np.maximum.accumulate(ends)[:-1]).any():
+    latest_ends = np.maximum.accumulate(ends)[:-1]
+    if not (starts[1:] < latest_ends).any():
         return np.zeros(starts.size, np.int64)
     busy_lanes: list[tuple[int, int]] = []
     free_lanes: list[int] = []
     lanes: list[int] = []
-    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+    interval_times = zip(starts.tolist(), ends.tolist(), strict=True)
+    for start, end in interval_times:
         while busy_lanes and busy_lanes[0][0] <= start:
             heapq.heappush(free_lanes, heapq.heappop(busy_lanes)[1])
         if not free_lanes and len(busy_lanes) == lane_limit:
@@ -106,32 +116,43 @@ def lanes_of(starts: Times, ends: Times, lane_limit: int | None = None) -> Times
 
 def clip(starts: Times, ends: Times, begin: int, end: int) -> tuple[Times, Times]:
     """Return the parts of the intervals that lie in [begin, end)."""
-    starts, ends = np.maximum(starts, begin), np.minimum(ends, end)
+    starts = np.maximum(starts, begin)
+    ends = np.minimum(ends, end)
     is_inside = ends > starts
-    return (starts, ends) if is_inside.all() else (starts[is_inside], ends[is_inside])
+    if is_inside.all():
+        return (starts, ends)
+    return (starts[is_inside], ends[is_inside])
 
 
 def gaps(starts: Times, ends: Times, begin: int, end: int) -> tuple[Times, Times]:
     """Return the parts of [begin, end) that no interval covers, lead-in and tail included."""
     if end <= begin:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    starts, ends = union(*clip(starts, ends, begin, end))
-    left_edges = np.concatenate((np.array([begin], np.int64), ends))
-    right = np.concatenate((starts, np.array([end], np.int64)))
+    clipped = clip(starts, ends, begin, end)
+    starts, ends = union(*clipped)
+    first_edge = np.array([begin], np.int64)
+    left_edges = np.concatenate((first_edge, ends))
+    last_edge = np.array([end], np.int64)
+    right = np.concatenate((starts, last_edge))
     real = right > left_edges
     return left_edges[real], right[real]
 
 
 def idle_before(starts: Times, ends: Times) -> Times:
     """Return the idle time right before each interval; the intervals are ordered by start."""
-    latest_ends = np.maximum.accumulate(np.concatenate((starts[:1], ends[:-1])))
+    started_ends = np.concatenate((starts[:1], ends[:-1]))
+    latest_ends = np.maximum.accumulate(started_ends)
     return np.maximum(starts - latest_ends, 0)
 
 
 def overlap(starts: Times, ends: Times, other_starts: Times, other_ends: Times) -> int:
     """Return the nanoseconds that both sets of intervals cover."""
-    union_time = busy(np.concatenate((starts, other_starts)), np.concatenate((ends, other_ends)))
-    return busy(starts, ends) + busy(other_starts, other_ends) - union_time
+    all_starts = np.concatenate((starts, other_starts))
+    all_ends = np.concatenate((ends, other_ends))
+    union_time = busy(all_starts, all_ends)
+    own_time = busy(starts, ends)
+    other_time = busy(other_starts, other_ends)
+    return own_time + other_time - union_time
 
 
 def marked_window(phases: pd.DataFrame | None) -> Window | None:
@@ -153,7 +174,11 @@ def steady_window(phases: pd.DataFrame | None, frame: pd.DataFrame) -> Window | 
 
 def _window_of(frame: pd.DataFrame, name: str) -> Window | None:
     starts, ends = spans(frame)
-    return Window(int(starts.min()), int(ends.max()), name) if starts.size else None
+    if not starts.size:
+        return None
+    first_start = int(starts.min())
+    last_end = int(ends.max())
+    return Window(first_start, last_end, name)
 
 
 NEVER = np.iinfo(np.int64).min
@@ -185,14 +210,18 @@ class IntervalSet:
         if not sets:
             return cls.empty()
         starts = np.concatenate([intervals.starts for intervals in sets])
-        return cls.from_spans(starts, np.concatenate([intervals.ends for intervals in sets]))
+        ends = np.concatenate([intervals.ends for intervals in sets])
+        return cls.from_spans(starts, ends)
 
     def without(self, other_set: "IntervalSet") -> "IntervalSet":
         """Return the time that this set covers and the other does not."""
-        bounds = distinct(np.concatenate((self.bounds, other_set.bounds)))
+        all_bounds = np.concatenate((self.bounds, other_set.bounds))
+        bounds = distinct(all_bounds)
         starts = bounds[:-1]
-        is_kept = self.contains(starts) & ~other_set.contains(starts)
-        return IntervalSet.from_spans(starts[is_kept], bounds[1:][is_kept])
+        is_in_other = other_set.contains(starts)
+        is_kept = self.contains(starts) & ~is_in_other
+        kept_ends = bounds[1:][is_kept]
+        return IntervalSet.from_spans(starts[is_kept], kept_ends)
 
     @property
     def bounds(self) -> Times:
@@ -213,14 +242,17 @@ class IntervalSet:
 
     def next_start(self, moments: Times) -> Times:
         """Return for each moment the start of the next interval; FOREVER without one."""
-        return np.append(self.starts, FOREVER)[self._count_started(moments)]
+        next_starts = np.append(self.starts, FOREVER)
+        return next_starts[self._count_started(moments)]
 
     def measure_within(self, begins: Times, ends: Times) -> Times:
         """Return how many ns of each window [begin, end) are covered."""
         return self._until(ends) - self._until(begins)
 
     def _until(self, moments: Times) -> Times:
-        sums = np.concatenate((np.zeros(1, np.int64), np.cumsum(self.ends - self.starts)))
+        summed_lengths = np.cumsum(self.ends - self.starts)
+        no_time = np.zeros(1, np.int64)
+        sums = np.concatenate((no_time, summed_lengths))
         last_ends = self._latest(self.ends, moments)
         return sums[self._count_started(moments)] - np.maximum(last_ends, moments) + moments
 
@@ -283,18 +315,22 @@ class EqualRuns:
     @property
     def sizes(self) -> Integers:
         """The number of rows of each group."""
-        return np.diff(np.append(self.heads, self.number))
+        run_bounds = np.append(self.heads, self.number)
+        return np.diff(run_bounds)
 
     @property
     def first_rows(self) -> NDArray[np.intp]:
         """The place of the first row of each group."""
-        return self.heads if self.order is None else self.order[self.heads]
+        if self.order is None:
+            return self.heads
+        return self.order[self.heads]
 
     def reduce(self, way: np.ufunc, values: Integers) -> Integers:
         """Return each group's values, reduced by a ufunc such as `np.minimum`."""
         if not values.size:
             return values
-        return way.reduceat(values if self.order is None else values[self.order], self.heads)
+        ordered_values = values if self.order is None else values[self.order]
+        return way.reduceat(ordered_values, self.heads)
 
 
 @dataclass(frozen=True, eq=False)
@@ -313,15 +349,21 @@ class Groups:
 def grouped(codes: Integers, values: Integers, percents: Sequence[float]) -> Groups:
     """Group values by their codes (0 or more), with the percentiles that numpy would return."""
     codes, values = _sort_by_code(codes, values)
-    starts = np.flatnonzero(np.concatenate((codes[:1] >= 0, codes[1:] != codes[:-1])))
-    counts = np.diff(np.append(starts, codes.size))
+    is_start = np.concatenate((codes[:1] >= 0, codes[1:] != codes[:-1]))
+    starts = np.flatnonzero(is_start)
+    run_bounds = np.append(starts, codes.size)
+    counts = np.diff(run_bounds)
     totals = np.add.reduceat(values, starts) if starts.size else values
     shares = np.asarray(percents, np.float64) / 100
-    ranks = (counts - 1)[:, np.newaxis] * shares
+    last_ranks = (counts - 1)[:, np.newaxis]
+    ranks = last_ranks * shares
     lower_ranks = np.floor(ranks).astype(np.int64)
-    lower = values[starts[:, np.newaxis] + lower_ranks]
-    upper = values[starts[:, np.newaxis] + np.ceil(ranks).astype(np.int64)]
-    return Groups(codes[starts], counts, totals, _interpolate(lower, upper, ranks - lower_ranks))
+    first_places = starts[:, np.newaxis]
+    lower = values[first_places + lower_ranks]
+    upper_ranks = np.ceil(ranks).astype(np.int64)
+    upper = values[starts[:, np.newaxis] + upper_ranks]
+    percentiles = _interpolate(lower, upper, ranks - lower_ranks)
+    return Groups(codes[starts], counts, totals, percentiles)
 
 
 def _sort_by_code(codes: Integers, values: Integers) -> tuple[Integers, Integers]:
@@ -330,11 +372,14 @@ def _sort_by_code(codes: Integers, values: Integers) -> tuple[Integers, Integers
         return codes, values
     minimum = int(values.min())
     bits = (int(values.max()) - minimum).bit_length()
-    if bits + int(codes.max()).bit_length() > _BITS:
+    code_bits = int(codes.max()).bit_length()
+    if bits + code_bits > _BITS:
         order = np.lexsort((values, codes))
         return codes[order], values[order]
-    packed_keys = np.sort((codes << bits) | (values - minimum))
-    return packed_keys >> bits, (packed_keys & ((1 << bits) - 1)) + minimum
+    packed = (codes << bits) | (values - minimum)
+    packed_keys = np.sort(packed)
+    low_bits = packed_keys & ((1 << bits) - 1)
+    return packed_keys >> bits, low_bits + minimum
 
 
 def _interpolate(
@@ -342,5 +387,6 @@ def _interpolate(
 ) -> NDArray[np.float64]:
     """Interpolate as numpy does, from the nearer side."""
     apart = upper - lower
-    near_lower, near_upper = lower + apart * share, upper - apart * (1 - share)
+    near_lower = lower + apart * share
+    near_upper = upper - apart * (1 - share)
     return np.where(share < 0.5, near_lower, near_upper)  # noqa: PLR2004  # the middle

@@ -50,10 +50,11 @@ def _find_creation_time(
     if life_cycles is None or not targets:
         return None
     target_rows = own_rows(life_cycles)
-    rows = target_rows[
-        (target_rows["period"] == CREATION).fillna(value=False) & target_rows["duration"].notna()
-    ]
-    if not {target.pid for target in targets} <= set(rows["pid"].dropna()):
+    is_creation = (target_rows["period"] == CREATION).fillna(value=False)
+    rows = target_rows[is_creation & target_rows["duration"].notna()]
+    target_pids = {target.pid for target in targets}
+    if not target_pids <= set(rows["pid"].dropna()):
         return None
-    created = int((rows["start"] + rows["duration"]).min())
+    ends = rows["start"] + rows["duration"]
+    created = int(ends.min())
     return created if 0 <= created < recorded else None

@@ -39,8 +39,11 @@ _HELP = {
 
 def readings(gauges: pd.DataFrame) -> pd.DataFrame:
     """Return the readings of monitors, without the workload's own gauges and reference work."""
-    of_the_run = gauges["source"].eq("workload") | gauges["name"].eq(REFERENCE)
-    return gauges[~of_the_run.fillna(value=False).astype(bool)]
+    is_of_workload = gauges["source"].eq("workload")
+    is_reference = gauges["name"].eq(REFERENCE)
+    of_the_run = is_of_workload | is_reference
+    is_left_out = of_the_run.fillna(value=False).astype(bool)
+    return gauges[~is_left_out]
 
 
 def read_monitor(gauges: pd.DataFrame | None, name: str) -> pd.DataFrame:
@@ -51,7 +54,8 @@ def read_monitor(gauges: pd.DataFrame | None, name: str) -> pd.DataFrame:
         named_readings = read[read["name"] == name]
         if not named_readings.empty:
             return named_readings
-        sources = ", ".join(sorted({str(source) for source in read["source"].dropna()}))
+        source_names = {str(source) for source in read["source"].dropna()}
+        sources = ", ".join(sorted(source_names))
         who = f"{sources}, which was read, does not tell {name}" if sources else who
     raise Unavailable(f"{who}; {_HELP[name]}: see `tracekit capture --telemetry`.")
 
@@ -86,13 +90,15 @@ def below_best(states: pd.DataFrame | None, window: Window) -> Below:
     if states is None:
         raise Unavailable("no performance states were recorded.")
     starts, ends = spans(states)
-    window_states = states[(ends > window.start) & (starts < window.end) & (ends > starts)]
+    overlaps = (ends > window.start) & (starts < window.end)
+    window_states = states[overlaps & (ends > starts)]
     if window_states.empty:
         raise Unavailable(f"no performance state of the GPU is noted in {window.name}.")
     names = window_states["state"].fillna("no name").astype(str)
     ranks = names.str.lower().map(_RANKS)
     if ranks.isna().any():
-        strange = ", ".join(sorted(set(names[ranks.isna()])))
+        unranked_names = set(names[ranks.isna()])
+        strange = ", ".join(sorted(unranked_names))
         known_ranks = ", ".join(_RANKS)
         raise Unavailable(
             f"the GPU was in performance states whose rank is not known: {strange} "
@@ -104,9 +110,13 @@ def below_best(states: pd.DataFrame | None, window: Window) -> Below:
         for name, rows in lower_states.groupby(names[ranks < _BEST])
     }
     awake = busy(*clip(*spans(window_states), window.start, window.end))
-    best_starts = window_states[ranks == _BEST]["start"].to_numpy(dtype=np.int64)
-    best = (int(best_starts.min()), int(best_starts.max())) if best_starts.size else None
-    return Below(awake, *clip(*spans(lower_states), window.start, window.end), lasted, best)
+    best_states = window_states[ranks == _BEST]
+    best_starts = best_states["start"].to_numpy(dtype=np.int64)
+    best = None
+    if best_starts.size:
+        best = (int(best_starts.min()), int(best_starts.max()))
+    clipped = clip(*spans(lower_states), window.start, window.end)
+    return Below(awake, *clipped, lasted, best)
 
 
 _HELD = "induced gpu performance state"
@@ -119,9 +129,12 @@ def held_state(settings: pd.DataFrame | None, switches: pd.DataFrame | None) -> 
         return True
     if settings is None or settings.empty:
         return False
-    parts = settings["setting"].fillna("").str.lower().str.partition(":")
-    chosen = parts.loc[parts[0].str.strip() == _HELD, 2].str.strip()
-    return bool((~chosen.isin([*_FREE, ""])).any())
+    lowered = settings["setting"].fillna("").str.lower()
+    parts = lowered.str.partition(":")
+    is_held = parts[0].str.strip() == _HELD
+    chosen = parts.loc[is_held, 2].str.strip()
+    is_free = chosen.isin([*_FREE, ""])
+    return bool((~is_free).any())
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +162,9 @@ class Clock:
     def ends(self) -> tuple[float, float]:
         """Median clock of the first quarter of the readings, and of the last."""
         part = max(1, self.hertz.size // 4)
-        return float(np.median(self.hertz[:part])), float(np.median(self.hertz[-part:]))
+        first_median = float(np.median(self.hertz[:part]))
+        last_median = float(np.median(self.hertz[-part:]))
+        return first_median, last_median
 
 
 def clock(gauges: pd.DataFrame | None, window: Window, active: float) -> Clock:
@@ -166,9 +181,12 @@ def clock(gauges: pd.DataFrame | None, window: Window, active: float) -> Clock:
         how="left",
         suffixes=("", "_on"),
     )
-    awake = busy_at[busy_at["value_on"].fillna(1.0).astype(float) >= active]
-    awake = awake[awake["value"].astype(float) > 0].sort_values("time", kind="stable")
-    window_readings = awake[awake["time"].between(window.start, window.end)]
+    activities = busy_at["value_on"].fillna(1.0).astype(float)
+    awake = busy_at[activities >= active]
+    has_clock = awake["value"].astype(float) > 0
+    awake = awake[has_clock].sort_values("time", kind="stable")
+    is_within = awake["time"].between(window.start, window.end)
+    window_readings = awake[is_within]
     if len(window_readings) < _LEAST_SAMPLES:
         raise Unavailable(
             f"{len(window_readings)} readings of the GPU's clock at work lie in {window.name}; "
@@ -176,7 +194,8 @@ def clock(gauges: pd.DataFrame | None, window: Window, active: float) -> Clock:
         )
     hertz = window_readings["value"].to_numpy(dtype=np.float64)
     times = window_readings["time"].to_numpy(dtype=np.int64)
-    return Clock(times, hertz, float(awake["value"].astype(float).max()))
+    highest = float(awake["value"].astype(float).max())
+    return Clock(times, hertz, highest)
 
 
 MORE_DISTURBED = 0.05
@@ -193,5 +212,7 @@ def share_below_best(states: pd.DataFrame | None, window: Window) -> float | Non
 
 def disturbed_share(other_work: pd.DataFrame, states: pd.DataFrame | None, window: Window) -> float:
     """Return the share of a window at a lower clock, or with others on the GPU: the greater."""
-    shared = busy(*clip(*spans(other_work), window.start, window.end)) / max(1, window.length)
+    clipped = clip(*spans(other_work), window.start, window.end)
+    other_time = busy(*clipped)
+    shared = other_time / max(1, window.length)
     return max(shared, share_below_best(states, window) or 0.0)

@@ -22,18 +22,24 @@ Flags = NDArray[np.bool_]
 
 def number_requests(quiet: Flags) -> Times:
     """Return the number of each iteration's request, from 0, by the pauses between iterations."""
-    return np.concatenate((np.zeros(1, np.int64), np.cumsum(quiet, dtype=np.int64)))
+    quiet_counts = np.cumsum(quiet, dtype=np.int64)
+    return np.concatenate((np.zeros(1, np.int64), quiet_counts))
 
 
 def find_openings(work: Times, request: Times) -> Flags:
     """Return which iterations open their request: the first ones, with far more device time."""
     openings = np.zeros(work.size, bool)
-    places = np.flatnonzero(np.diff(request, prepend=-1))
-    parts = np.split(np.arange(work.size), places[1:])
-    usual_work = float(np.median([np.median(work[_later(part)]) for part in parts]))
+    is_new = np.diff(request, prepend=-1)
+    places = np.flatnonzero(is_new)
+    row_places = np.arange(work.size)
+    parts = np.split(row_places, places[1:])
+    part_medians = [np.median(work[_later(part)]) for part in parts]
+    usual_work = float(np.median(part_medians))
     for part in parts:
         long = work[part] > _LONGER * usual_work
-        opening_count = int(np.argmin(long)) if not long.all() else 0
+        opening_count = 0
+        if not long.all():
+            opening_count = int(np.argmin(long))
         openings[part[:opening_count]] = True
     return openings
 
@@ -51,7 +57,8 @@ def opens_alike(earlier_work: int, work: Times, request: Times, openings: Flags)
     number = int(request[-1]) + 1
     if number == 1 or openings[request == 0].any() or not earlier_work:
         return False
-    sums = np.bincount(request[openings], weights=work[openings], minlength=number)[1:]
+    request_work = np.bincount(request[openings], weights=work[openings], minlength=number)
+    sums = request_work[1:]
     opened = sums[sums > 0]
     if opened.size < _MOSTLY * (number - 1):
         return False

@@ -30,18 +30,24 @@ def frames_table(symbols: Symbols) -> pd.DataFrame:
         lambda raw_address: f"0x{int(raw_address):x}", na_action="ignore"
     )
     binary = frames["binary"].fillna("")
-    unnamed = (binary + " ").where(binary != "", "") + address.fillna("(no address)")
+    binary_words = (binary + " ").where(binary != "", "")
+    unnamed = binary_words + address.fillna("(no address)")
     names = frames["name"].fillna(unnamed).to_numpy(dtype=object)
     stacks = symbols.stacks.column("frames").combine_chunks()
-    depths = [np.arange(len(stack)) for stack in stacks.to_pylist()]
-    members = stacks.flatten().to_numpy(zero_copy_only=False).astype(np.int64)
-    numbers = np.repeat(np.arange(len(depths)), [depth.size for depth in depths])
+    stack_lists = stacks.to_pylist()
+    depths = [np.arange(len(stack)) for stack in stack_lists]
+    flat_frames = stacks.flatten().to_numpy(zero_copy_only=False)
+    members = flat_frames.astype(np.int64)
+    stack_sizes = [depth.size for depth in depths]
+    numbers = np.repeat(np.arange(len(depths)), stack_sizes)
+    all_depths = np.concatenate(depths) if depths else np.empty(0, np.int64)
+    binaries = binary.to_numpy(dtype=object)[members]
     return pd.DataFrame(
         {
             "stack": numbers,
-            "depth": np.concatenate(depths) if depths else np.empty(0, np.int64),
+            "depth": all_depths,
             "function": names[members],
-            "binary": binary.to_numpy(dtype=object)[members],
+            "binary": binaries,
         }
     )
 
@@ -53,20 +59,23 @@ def functions(samples: pd.DataFrame, frames: pd.DataFrame) -> pd.DataFrame:
     stack do not belong to any function.
     """
     by_stack = _by_stack(samples)
-    sampled_frames = frames[frames["stack"].isin(by_stack.index)]
-    innermost = sampled_frames[sampled_frames["depth"] == 0].set_index("stack")["function"]
+    is_sampled = frames["stack"].isin(by_stack.index)
+    sampled_frames = frames[is_sampled]
+    leaf_frames = sampled_frames[sampled_frames["depth"] == 0]
+    innermost = leaf_frames.set_index("stack")["function"]
     self_weights = by_stack["weight"].groupby(innermost).sum()
     distinct_frames = sampled_frames.drop_duplicates(["stack", "function"])
-    weights, numbers = (
-        distinct_frames["stack"].map(by_stack[name]) for name in ("weight", "samples")
-    )
+    weights = distinct_frames["stack"].map(by_stack["weight"])
+    numbers = distinct_frames["stack"].map(by_stack["samples"])
+    total = weights.groupby(distinct_frames["function"]).sum()
     table = pd.DataFrame(
         {
-            "total": weights.groupby(distinct_frames["function"]).sum(),
+            "total": total,
             "samples": numbers.groupby(distinct_frames["function"]).sum(),
         }
     )
-    table["own"] = self_weights.reindex(table.index).fillna(0).astype(np.int64)
+    known_weights = self_weights.reindex(table.index).fillna(0)
+    table["own"] = known_weights.astype(np.int64)
     ordered = table.rename_axis("function").reset_index()
     return ordered.sort_values(
         ["own", "total", "function"], ascending=[False, False, True], ignore_index=True
@@ -75,8 +84,10 @@ def functions(samples: pd.DataFrame, frames: pd.DataFrame) -> pd.DataFrame:
 
 def _by_stack(samples: pd.DataFrame) -> pd.DataFrame:
     stack_samples = samples.dropna(subset=["stack"])
-    weight = stack_samples["weight"].fillna(0).astype(np.int64)
-    grouped = weight.groupby(stack_samples["stack"].astype(np.int64))
+    known_weights = stack_samples["weight"].fillna(0)
+    weight = known_weights.astype(np.int64)
+    stack_numbers = stack_samples["stack"].astype(np.int64)
+    grouped = weight.groupby(stack_numbers)
     return pd.DataFrame({"weight": grouped.sum(), "samples": grouped.size()})
 
 
@@ -99,22 +110,25 @@ def flame(
     the `deepest` outermost frames of a stack are shown.
     """
     weights = _by_stack(samples)["weight"].to_dict()
-    sampled_frames = frames[frames["stack"].isin(weights)].sort_values(
-        ["stack", "depth"], kind="stable"
-    )
+    is_weighted = frames["stack"].isin(weights)
+    sampled_frames = frames[is_weighted].sort_values(["stack", "depth"], kind="stable")
     paths: dict[tuple[str, ...], int] = {}
     for stack, names in sampled_frames.groupby("stack", sort=False)["function"]:
-        outermost_first = tuple(reversed(names.tolist()))[:deepest]
-        paths[outermost_first] = paths.get(outermost_first, 0) + weights[int(stack)]  # pyright: ignore[reportArgumentType]
+        names_inwards = tuple(reversed(names.tolist()))
+        outermost_first = names_inwards[:deepest]
+        path_weight = paths.get(outermost_first, 0)
+        paths[outermost_first] = path_weight + weights[int(stack)]  # pyright: ignore[reportArgumentType]
     entire = sum(paths.values())
-    return list(_blocks(sorted(paths.items()), 0, 0, least_share * entire))
+    ordered_paths = sorted(paths.items())
+    return list(_blocks(ordered_paths, 0, 0, least_share * entire))
 
 
 def _blocks(
     paths: list[tuple[tuple[str, ...], int]], depth: int, start: int, least_weight: float
 ) -> Iterator[Block]:
     """Yield the blocks of sorted paths that are equal above `depth`."""
-    for name, group in groupby(paths, key=lambda row: row[0][depth : depth + 1]):
+    paths_by_name = groupby(paths, key=lambda row: row[0][depth : depth + 1])
+    for name, group in paths_by_name:
         members = list(group)
         weight = sum(weight for _, weight in members)
         if (

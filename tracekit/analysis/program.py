@@ -217,7 +217,8 @@ def program_of(
 
 
 def _describe_disagreement(signs: _Signs) -> str:
-    listing = " and ".join(f"“{sign.word}” ({sign.place})" for sign in signs.values())
+    quoted_signs = [f"“{sign.word}” ({sign.place})" for sign in signs.values()]
+    listing = " and ".join(quoted_signs)
     return f"which kind of program the target is, is not known, because signs disagree: {listing}."
 
 
@@ -226,7 +227,9 @@ def _only_alone(signs: _Signs) -> _Signs:
 
 
 def _rows(frame: pd.DataFrame | None) -> int:
-    return 0 if frame is None else int(frame["target"].astype(bool).sum())
+    if frame is None:
+        return 0
+    return int(frame["target"].astype(bool).sum())
 
 
 def _by_kernels(shaders: pd.DataFrame | None, device: Device | None) -> _Signs:
@@ -234,13 +237,15 @@ def _by_kernels(shaders: pd.DataFrame | None, device: Device | None) -> _Signs:
     names = set[str]()
     if shaders is not None:
         target_shaders = shaders[shaders["target"].astype(bool)]
-        names |= {str(name) for name in target_shaders["name"].dropna()}
+        shader_names = target_shaders["name"].dropna()
+        names |= {str(name) for name in shader_names}
     if device is not None and "label" in device.target_intervals:
         labels = {part.strip() for label in device.families[1] for part in label.split(":")}
         names |= {label for label in labels if label and not is_unnamed(label)}
     ordered = sorted(names)
     kernel_names = {kind: _kernels_of(kernels, ordered) for kind, kernels in _KERNELS.items()}
-    kernel_names[ProgramKind.PYTORCH] = [name for name in ordered if _OF_PYTORCH.search(name)]
+    torch_names = [name for name in ordered if _OF_PYTORCH.search(name)]
+    kernel_names[ProgramKind.PYTORCH] = torch_names
     return {
         kind: Sign(", ".join(words[:_ENOUGH]), "names of kernels")
         for kind, words in kernel_names.items()
@@ -256,12 +261,16 @@ def _kernels_of(kernels: _Kernels, names: Sequence[str]) -> list[str]:
     if not all(map(kernels.any_kernel.search, names)):
         return []
     product = _match(kernels.product, names)
-    chore = _match(kernels.chore, [name for name in names if name != product])
-    return [product, chore] if product and chore else []
+    other_names = [name for name in names if name != product]
+    chore = _match(kernels.chore, other_names)
+    if not (product and chore):
+        return []
+    return [product, chore]
 
 
 def _match(pattern: re.Pattern[str], names: Iterable[str]) -> str:
-    return next((name for name in names if pattern.search(name)), "")
+    matching_names = (name for name in names if pattern.search(name))
+    return next(matching_names, "")
 
 
 @dataclass(frozen=True)
@@ -277,14 +286,17 @@ class _SampledFrames:
         """The kinds that frames show, by whether only stacks that reach Metal count."""
         all_signs: dict[bool, dict[ProgramKind, Sign]] = {True: {}, False: {}}
         for program in LIBRARIES:
-            names = self.binaries.where(_find_matches(self.binaries, LIBRARIES[program]))
-            names = names.fillna(
-                self.functions.where(_find_matches(self.functions, FUNCTIONS[program]))
-            )
-            for must_submit, place in ((True, _SUBMITTING), (False, _SAMPLED)):
-                words = (names[self.submits] if must_submit else names).dropna()
+            is_library = _find_matches(self.binaries, LIBRARIES[program])
+            names = self.binaries.where(is_library)
+            is_function = _find_matches(self.functions, FUNCTIONS[program])
+            names = names.fillna(self.functions.where(is_function))
+            kinds_of_place = ((True, _SUBMITTING), (False, _SAMPLED))
+            for must_submit, place in kinds_of_place:
+                chosen_names = names[self.submits] if must_submit else names
+                words = chosen_names.dropna()
                 if not words.empty:
-                    all_signs[must_submit][program] = Sign(str(words.iloc[0]), place)
+                    first_word = str(words.iloc[0])
+                    all_signs[must_submit][program] = Sign(first_word, place)
         return all_signs
 
 
@@ -295,7 +307,8 @@ _SAMPLED = "sampled stacks"
 def _find_matches(words: pd.Series, pattern: re.Pattern[str]) -> pd.Series:
     """Return which words the pattern matches; each distinct word is searched once."""
     codes, distinct = pd.factorize(words)
-    is_match = np.array([bool(pattern.search(word)) for word in distinct], dtype=bool)
+    matches = [bool(pattern.search(word)) for word in distinct]
+    is_match = np.array(matches, dtype=bool)
     return pd.Series(is_match[codes], index=words.index, dtype=bool)
 
 
@@ -304,14 +317,17 @@ def _frames_of(samples: pd.DataFrame | None, frames: pd.DataFrame | None) -> _Sa
     if samples is None or frames is None or "binary" not in frames:
         no_names = pd.Series([], dtype=object)
         return _SampledFrames(no_names, no_names, pd.Series([], dtype=bool))
-    target_stacks = samples.loc[samples["target"].astype(bool), "stack"].dropna().unique()
+    is_of_target = samples["target"].astype(bool)
+    target_stacks = samples.loc[is_of_target, "stack"].dropna().unique()
     target_frames = frames[frames["stack"].isin(target_stacks)]
     functions = target_frames["function"].astype(str)
-    binaries = target_frames["binary"].fillna("").astype(str).str.rpartition("/")[2]
-    reaches = _find_matches(binaries, _TO_METAL) | _find_matches(functions, _USES_METAL)
-    return _SampledFrames(
-        functions, binaries, reaches.groupby(target_frames["stack"]).transform("any")
-    )
+    binary_paths = target_frames["binary"].fillna("").astype(str)
+    binaries = binary_paths.str.rpartition("/")[2]
+    reaches_metal = _find_matches(binaries, _TO_METAL)
+    uses_metal = _find_matches(functions, _USES_METAL)
+    reaches = reaches_metal | uses_metal
+    stacks = reaches.groupby(target_frames["stack"])
+    return _SampledFrames(functions, binaries, stacks.transform("any"))
 
 
 def _by_words(
@@ -323,8 +339,10 @@ def _by_words(
     lines = [provenance.command]
     if launches is not None:
         target_launches = launches[launches["pid"].isin(pids)]
-        names += [PurePosixPath(path).name for path in target_launches["path"].dropna()]
-        lines += [tuple(line.split()) for line in target_launches["arguments"].dropna()]
+        launch_paths = target_launches["path"].dropna()
+        names += [PurePosixPath(path).name for path in launch_paths]
+        launch_arguments = target_launches["arguments"].dropna()
+        lines += [tuple(line.split()) for line in launch_arguments]
     signs = _look_for(PROCESSES, names, "name of the process")
     if any(map(_WRAPPERS.search, names)):
         words = [word for line in lines for word in _run_by(line)]
@@ -352,7 +370,8 @@ def _run_by(line: Sequence[str]) -> list[str]:
 def _by_loads(library_loads: pd.DataFrame | None) -> dict[ProgramKind, Sign]:
     if library_loads is None:
         return {}
-    target_paths = library_loads.loc[library_loads["target"].astype(bool), "path"].dropna().unique()
+    is_of_target = library_loads["target"].astype(bool)
+    target_paths = library_loads.loc[is_of_target, "path"].dropna().unique()
     names = [PurePosixPath(str(path)).name for path in target_paths]
     return _look_for(LIBRARIES, names, "loaded libraries")
 
@@ -361,17 +380,16 @@ def _channels(device: Device | None) -> dict[str, int]:
     """Return the device time of each channel of the target, in ns, by its name in lower case."""
     if device is None or "channel" not in device.target_intervals:
         return {}
-    sums = (
-        device.target_intervals["duration"]
-        .groupby(device.target_intervals["channel"], observed=True)
-        .sum()
-    )
+    durations = device.target_intervals["duration"]
+    channels = device.target_intervals["channel"]
+    sums = durations.groupby(channels, observed=True).sum()
     return {str(name).lower(): int(time) for name, time in sums.items()}
 
 
 def _drawn(channels: Mapping[str, int]) -> float:
     """Return the share of the target's device time that went into drawing."""
-    drawing = sum(time for name, time in channels.items() if name in _DRAWS)
+    drawing_times = [time for name, time in channels.items() if name in _DRAWS]
+    drawing = sum(drawing_times)
     return drawing / max(sum(channels.values()), 1)
 
 
@@ -383,11 +401,14 @@ def _by_channels(channels: Mapping[str, int], presents: int, *, on_the_host: boo
     place = "channels of the device"
     drawn = _drawn(channels)
     drawing = Sign(f"{percent(drawn)} vertex and fragment", place)
-    present_signs = (Sign(f"{presents:,} presents", "presented drawables"),) if presents else ()
+    present_signs = ()
+    if presents:
+        present_signs = (Sign(f"{presents:,} presents", "presented drawables"),)
     if drawn >= _MOST or (presents and drawn >= _SOME):
         return Recognition(ProgramKind.GRAPHICS, (drawing, *present_signs))
     if not presents and channels.keys() <= _COMPUTES:
-        return Recognition(ProgramKind.COMPUTE, (Sign(", ".join(sorted(channels)), place),))
+        channel_words = ", ".join(sorted(channels))
+        return Recognition(ProgramKind.COMPUTE, (Sign(channel_words, place),))
     return Recognition(ProgramKind.UNKNOWN, (drawing, *present_signs), _MIXED)
 
 

@@ -8,7 +8,8 @@ _STEP_TIME = "step_time_"
 
 def answer_of(result: Result) -> str:
     """Return the answer of a comparing or a serving workload; empty for any other."""
-    metrics = {metric.name: metric for metric in (*result.metrics, *result.results)}
+    all_metrics = (*result.metrics, *result.results)
+    metrics = {metric.name: metric for metric in all_metrics}
     return _compare_variants(metrics) or _serve(metrics)
 
 
@@ -19,7 +20,8 @@ def _compare_variants(metrics: dict[str, Measurement]) -> str:
     if len(names) != 2 or not speed:  # noqa: PLR2004  two variants
         return ""
     subject, baseline = names
-    lower_bound, upper_bound = _value(metrics, "speedup_low_95"), _value(metrics, "speedup_high_95")
+    lower_bound = _value(metrics, "speedup_low_95")
+    upper_bound = _value(metrics, "speedup_high_95")
     if speed < 1:
         # The subject is the faster one, so that the number is the gain.
         subject, baseline = baseline, subject
@@ -42,19 +44,24 @@ def _serve(metrics: dict[str, Measurement]) -> str:
     first_token_time = _value(metrics, "ttft_p50")
     if first_token_time is None:
         return ""
-    parts = [f"First token after {quantity(first_token_time, 'ns')}{_worst(metrics, 'ttft_p99')}"]
+    worst_first = _worst(metrics, "ttft_p99")
+    parts = [f"First token after {quantity(first_token_time, 'ns')}{worst_first}"]
     later = _value(metrics, "tpot_p50")
     if later is not None:
-        parts.append(f"{quantity(later, 'ns')} for each further one{_worst(metrics, 'tpot_p99')}")
+        worst_later = _worst(metrics, "tpot_p99")
+        parts.append(f"{quantity(later, 'ns')} for each further one{worst_later}")
     goodput = metrics.get("goodput")
     if goodput is not None and goodput.value is not None:
-        parts.append(f"goodput {quantity(goodput.value, goodput.unit)}")
+        goodput_words = quantity(goodput.value, goodput.unit)
+        parts.append(f"goodput {goodput_words}")
     return f"{', '.join(parts)}."
 
 
 def _worst(metrics: dict[str, Measurement], name: str) -> str:
     value = _value(metrics, name)
-    return "" if value is None else f" (99th percentile {quantity(value, 'ns')})"
+    if value is None:
+        return ""
+    return f" (99th percentile {quantity(value, 'ns')})"
 
 
 def _value(metrics: dict[str, Measurement], name: str) -> float | None:

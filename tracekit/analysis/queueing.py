@@ -36,13 +36,20 @@ def thread_names(
 ) -> dict[int, str]:
     """Return the name of each thread of the target by its id, such as “Main Thread” (0x65)."""
     names_by_tid: dict[int, str] = {}
-    for frame, column in ((threads, "name"), (submissions, "thread"), (encoders, "thread")):
+    named_frames = ((threads, "name"), (submissions, "thread"), (encoders, "thread"))
+    for frame, column in named_frames:
         if frame is None or column not in frame or "tid" not in frame:
             continue
-        is_named = frame["target"] & frame["tid"].notna() & frame[column].notna()
-        rows = frame.loc[is_named, ["tid", column]].drop_duplicates("tid")
-        names = rows[column].astype("string").str.replace(_SUFFIX, "", regex=True)
-        for tid, name in zip(rows["tid"].astype(int), names.str.strip(), strict=True):
+        has_tid = frame["tid"].notna()
+        has_name = frame[column].notna()
+        is_named = frame["target"] & has_tid & has_name
+        named_rows = frame.loc[is_named, ["tid", column]]
+        rows = named_rows.drop_duplicates("tid")
+        written_names = rows[column].astype("string")
+        names = written_names.str.replace(_SUFFIX, "", regex=True)
+        stripped_names = names.str.strip()
+        named_threads = zip(rows["tid"].astype(int), stripped_names, strict=True)
+        for tid, name in named_threads:
             if name:
                 names_by_tid.setdefault(tid, f"“{name}” ({tid:#x})")
     return names_by_tid
@@ -56,25 +63,32 @@ def bursts_table(timeline: pd.DataFrame) -> pd.DataFrame:
     Columns: `device`, `thread` (its id), `committed`, `started`, `ended` (ns), `busy` (ns of device
     work), `buffers`, `waits` (whether the thread waits for one burst before it begins the next).
     """
-    known_rows = timeline[timeline["committed"].notna() & timeline["thread"].notna()]
+    has_commit = timeline["committed"].notna()
+    has_thread = timeline["thread"].notna()
+    known_rows = timeline[has_commit & has_thread]
     if known_rows.empty:
         raise Unavailable("which threads committed the target's command buffers is not known.")
-    tables = [_bursts(rows) for _, rows in known_rows.groupby(["device", "thread"], sort=True)]
+    rows_by_thread = known_rows.groupby(["device", "thread"], sort=True)
+    tables = [_bursts(rows) for _, rows in rows_by_thread]
     return pd.concat(tables, ignore_index=True).sort_values("committed", ignore_index=True)
 
 
 def _bursts(rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows.sort_values("committed", kind="stable")
     committed = rows["committed"].to_numpy(dtype=np.int64)
-    done = rows["completed"].fillna(rows["ended"]).to_numpy(dtype=np.int64)
+    end_times = rows["completed"].fillna(rows["ended"])
+    done = end_times.to_numpy(dtype=np.int64)
     reported = np.maximum.accumulate(done)
-    begins = np.concatenate(([True], committed[1:] >= reported[:-1]))
+    is_after_report = committed[1:] >= reported[:-1]
+    begins = np.concatenate(([True], is_after_report))
     waits = bool(begins.sum() >= FEWEST)
     if not waits:
         begins = np.ones(len(rows), bool)
     ways = {"committed": "min", "started": "min", "ended": "max", "busy": "sum"}
-    bursts = rows.groupby(np.cumsum(begins)).agg(
-        {"device": "first", "thread": "first", **ways, "known": "size"}
+    burst_numbers = np.cumsum(begins)
+    ways_of_columns = {"device": "first", "thread": "first", **ways, "known": "size"}
+    bursts = rows.groupby(burst_numbers).agg(
+        ways_of_columns
     )  # any column counts the rows of a group
     table = bursts.rename(columns={"known": "buffers"}).assign(waits=waits)
     return table.astype(dict.fromkeys(ways, "int64"))
@@ -106,7 +120,8 @@ class Behind:
 
         Each would then run at half its speed: the saving is the wait less the burst's own length.
         """
-        return int(np.maximum(self.waits - self.length, 0).sum())
+        waits_beyond = np.maximum(self.waits - self.length, 0)
+        return int(waits_beyond.sum())
 
 
 def waits_behind(bursts: pd.DataFrame, timeline: pd.DataFrame, loop: Window) -> Iterator[Behind]:
@@ -118,16 +133,26 @@ def waits_behind(bursts: pd.DataFrame, timeline: pd.DataFrame, loop: Window) -> 
     thread that keeps several bursts in flight does not wait for any single one of them; for such a
     thread the blocker's own bursts must be long.
     """
-    loop_bursts = bursts[(bursts["committed"] >= loop.start) & (bursts["committed"] < loop.end)]
+    starts_in_loop = bursts["committed"] >= loop.start
+    ends_in_loop = bursts["committed"] < loop.end
+    loop_bursts = bursts[starts_in_loop & ends_in_loop]
     for device, rows in loop_bursts.groupby("device", sort=True):
-        busy = rows.groupby("thread")["busy"].sum().sort_values(ascending=False)
-        threads = [int(thread) for thread in busy.index[:_MOST_THREADS]]
-        buffers = timeline[(timeline["device"] == device) & timeline["committed"].notna()]
+        busy_times = rows.groupby("thread")["busy"].sum()
+        busy = busy_times.sort_values(ascending=False)
+        busiest_threads = busy.index[:_MOST_THREADS]
+        threads = [int(thread) for thread in busiest_threads]
+        is_on_device = timeline["device"] == device
+        has_commit = timeline["committed"].notna()
+        buffers = timeline[is_on_device & has_commit]
         for thread, blocker in permutations(threads, 2):
-            waiting = _ThreadBursts.from_table(rows[rows["thread"] == thread])
-            blocking = _ThreadBursts.from_table(rows[rows["thread"] == blocker])
-            blocker_buffers = buffers[(buffers["thread"] == blocker).fillna(value=False)]
-            other_commits = np.sort(_times(buffers[buffers["thread"] != thread], "committed"))
+            waiting_rows = rows[rows["thread"] == thread]
+            waiting = _ThreadBursts.from_table(waiting_rows)
+            blocking_rows = rows[rows["thread"] == blocker]
+            blocking = _ThreadBursts.from_table(blocking_rows)
+            is_of_blocker = (buffers["thread"] == blocker).fillna(value=False)
+            blocker_buffers = buffers[is_of_blocker]
+            other_buffers = buffers[buffers["thread"] != thread]
+            other_commits = np.sort(_times(other_buffers, "committed"))
             behind = _behind(waiting, blocking, blocker_buffers, other_commits)
             if behind is not None:
                 yield behind
@@ -147,14 +172,17 @@ class _ThreadBursts:
 
     @classmethod
     def from_table(cls, bursts: pd.DataFrame) -> "_ThreadBursts":
+        first_thread = int(bursts["thread"].iloc[0])
+        is_grouped = bool((bursts["buffers"] > 1).any())
+        drains = bool(bursts["waits"].all())
         return cls(
-            thread=int(bursts["thread"].iloc[0]),
+            thread=first_thread,
             committed=_times(bursts, "committed"),
             started=_times(bursts, "started"),
             ended=_times(bursts, "ended"),
             busy=_times(bursts, "busy"),
-            grouped=bool((bursts["buffers"] > 1).any()),
-            drains=bool(bursts["waits"].all()),
+            grouped=is_grouped,
+            drains=drains,
         )
 
     @property
@@ -190,7 +218,8 @@ def _behind(
     )
     covered = blocker_work.measure_within(waiting.committed, waiting.ended)
     late = waiting.ended - waiting.committed - waiting.busy
-    chosen = (covered >= waiting.length) & (covered >= _MOSTLY * late)
+    is_covered = covered >= waiting.length
+    chosen = is_covered & (covered >= _MOSTLY * late)
     if chosen.sum() < _FEWEST_AHEAD:
         return None
     soon = _AT_ONCE * waiting.period
@@ -222,7 +251,8 @@ def _is_short_beside(waiting: _ThreadBursts, blocking: _ThreadBursts, wait: floa
     """Return whether nearly all bursts of a thread are short compared with their wait."""
     if wait < _LONGER * waiting.length:
         return False
-    if (waiting.busy >= wait / _LONGER).mean() > _RARELY:
+    is_long = waiting.busy >= wait / _LONGER
+    if is_long.mean() > _RARELY:
         return False
     return waiting.drains or blocking.length >= _LONGER * waiting.length
 
@@ -235,8 +265,10 @@ def _overtakes(waiting: _ThreadBursts, blocker_buffers: pd.DataFrame) -> bool:
     """Return whether bursts start before the end of the other's work that was committed earlier."""
     order = np.argsort(_times(blocker_buffers, "committed"), kind="stable")
     committed = _times(blocker_buffers, "committed")[order]
-    ends = np.maximum.accumulate(_times(blocker_buffers, "ended")[order])
-    latest_ends = np.append(NEVER, ends)[np.searchsorted(committed, waiting.committed)]
+    ordered_ends = _times(blocker_buffers, "ended")[order]
+    ends = np.maximum.accumulate(ordered_ends)
+    places = np.searchsorted(committed, waiting.committed)
+    latest_ends = np.append(NEVER, ends)[places]
     had_to_wait = latest_ends > waiting.committed
     early = (waiting.started < latest_ends) & had_to_wait
     return bool(early.sum() > _RARELY * had_to_wait.sum())

@@ -55,8 +55,11 @@ class Structure:
         """The groups of a round in order, with similar neighbours merged: number and time (ns)."""
         rows: list[list[int]] = []
         for work in self.profile:
-            usual_work = float(np.median(rows[-1])) if rows else np.inf
-            if abs(work - usual_work) <= _ALIKE * max(work, usual_work) < np.inf:
+            usual_work = np.inf
+            if rows:
+                usual_work = float(np.median(rows[-1]))
+            limit = _ALIKE * max(work, usual_work)
+            if abs(work - usual_work) <= limit < np.inf:
                 rows[-1].append(work)
             else:
                 rows.append([work])
@@ -79,11 +82,14 @@ def find_structure(
     starts = repeats.starts
     ends = repeats.ends.copy()
     reported = reported_ends(timeline, starts, ends)
-    quiet = np.searchsorted(pauses[1], starts[1:], side="right")
-    quiet = quiet > np.searchsorted(pauses[1], starts[:-1], side="right")
+    later_pauses = np.searchsorted(pauses[1], starts[1:], side="right")
+    quiet = later_pauses
+    earlier_pauses = np.searchsorted(pauses[1], starts[:-1], side="right")
+    quiet = quiet > earlier_pauses
     ends[:-1] = np.where(quiet, np.minimum(ends[:-1], reported[:-1]), ends[:-1])
     table = add_work(make_iterations(starts, ends, "structure"), timeline)
-    table = table.assign(request=number_requests(quiet), share=repeats.share)
+    requests = number_requests(quiet)
+    table = table.assign(request=requests, share=repeats.share)
     table = table.assign(groups=repeats.groups)
     if repeats.groups > 1:
         return Structure(table, repeats.profile, len(repeats))
@@ -114,23 +120,29 @@ def _mark_openings(
     table: pd.DataFrame, timeline: pd.DataFrame, pauses: tuple[Times, Times]
 ) -> pd.DataFrame:
     """Return the iterations, with the openings of requests marked, including the first one's."""
-    work = table["work"].fillna(0).to_numpy(dtype=np.int64)
+    known_work = table["work"].fillna(0)
+    work = known_work.to_numpy(dtype=np.int64)
     request = table["request"].to_numpy(dtype=np.int64)
     openings = find_openings(work, request)
-    table = table.assign(phase=pd.array(np.where(openings, OPENING, STEADY), dtype="string"))
+    phases = pd.array(np.where(openings, OPENING, STEADY), dtype="string")
+    table = table.assign(phase=phases)
     first_start = int(table["start"].iloc[0])
     begins = begins_of(timeline)
-    request_start = int(pauses[1][pauses[1] <= first_start].max(initial=0))
+    earlier_pauses = pauses[1][pauses[1] <= first_start]
+    request_start = int(earlier_pauses.max(initial=0))
     early = (begins < first_start) & (begins >= request_start)
-    earlier_work = int(timeline.loc[early, "busy"].sum())
+    early_work = timeline.loc[early, "busy"]
+    earlier_work = int(early_work.sum())
     if not opens_alike(earlier_work, work, request, openings):
         return table
     start = int(begins[early].min())
-    row = add_work(
-        make_iterations(np.array([start]), np.array([first_start]), "structure"), timeline
-    )
+    begin_times = np.array([start])
+    end_times = np.array([first_start])
+    iteration = make_iterations(begin_times, end_times, "structure")
+    row = add_work(iteration, timeline)
     phase = pd.array([OPENING], dtype="string")
-    row = row.assign(phase=phase, share=table["share"].iloc[0])
+    share = table["share"].iloc[0]
+    row = row.assign(phase=phase, share=share)
     return pd.concat([row, table], ignore_index=True)
 
 
@@ -140,9 +152,12 @@ def _in_rounds(table: pd.DataFrame) -> Structure:
     row = find_length(steady)
     if row is None:
         return Structure(table)
-    members = steady.iloc[row.begin : row.begin + row.times * row.length]
-    work = members["work"].to_numpy(dtype=np.int64).reshape(-1, row.length)
-    profile = tuple(np.rint(np.median(work, axis=0)).astype(np.int64).tolist())
+    end = row.begin + row.times * row.length
+    members = steady.iloc[row.begin : end]
+    all_work = members["work"].to_numpy(dtype=np.int64)
+    work = all_work.reshape(-1, row.length)
+    median_work = np.median(work, axis=0)
+    profile = tuple(np.rint(median_work).astype(np.int64).tolist())
     alone = Structure(table, profile, row.times)
     if row.times < FEWEST:
         return alone
@@ -158,34 +173,43 @@ def find_length(steady: pd.DataFrame) -> Round | None:
     if len(steady) < 2 * LEAST or steady["work"].isna().any():
         return None
     starts, ends = spans(steady)
-    work_ends, work, pieces, request = (
-        steady[name].to_numpy(dtype=np.int64) for name in ("ended", "work", "pieces", "request")
-    )
-    pauses = np.maximum(starts - np.concatenate((starts[:1], work_ends[:-1])), 0)
+    work_ends = steady["ended"].to_numpy(dtype=np.int64)
+    work = steady["work"].to_numpy(dtype=np.int64)
+    pieces = steady["pieces"].to_numpy(dtype=np.int64)
+    request = steady["request"].to_numpy(dtype=np.int64)
+    earlier_ends = np.concatenate((starts[:1], work_ends[:-1]))
+    pauses = np.maximum(starts - earlier_ends, 0)
     by_work = find_round(GroupRow(pieces, work, pauses, request))
-    busy_always = work.sum() >= _NEVER_IDLE * (ends - starts).sum()
+    whole_time = (ends - starts).sum()
+    busy_always = work.sum() >= _NEVER_IDLE * whole_time
     if by_work is not None or not busy_always:
         return by_work
     times = ends - starts
-    return find_round(GroupRow(pieces, times, np.roll(times, 1), request))
+    group_row = GroupRow(pieces, times, np.roll(times, 1), request)
+    return find_round(group_row)
 
 
 def _merge_rounds(table: pd.DataFrame, members: pd.DataFrame, length: int) -> pd.DataFrame:
     """Return the iterations, with each round of the members merged, and the openings."""
-    rounds = members.groupby(np.arange(len(members)) // length)
-    first_rows, last_rows = rounds.first(), rounds.last()
+    round_numbers = np.arange(len(members)) // length
+    rounds = members.groupby(round_numbers)
+    first_rows = rounds.first()
+    last_rows = rounds.last()
     sums = rounds[["work", "pieces"]].sum()
     starts = first_rows["start"].to_numpy(dtype=np.int64)
-    ends = (last_rows["start"] + last_rows["duration"]).to_numpy(dtype=np.int64)
+    last_ends = last_rows["start"] + last_rows["duration"]
+    ends = last_ends.to_numpy(dtype=np.int64)
+    durations = pd.array(ends - starts, dtype="Int64")
     merged_rounds = first_rows.assign(
-        duration=pd.array(ends - starts, dtype="Int64"),
+        duration=durations,
         work=sums["work"],
         pieces=sums["pieces"],
         ended=last_rows["ended"],
         groups=length,
     )
     in_span = table["start"].between(starts[0], ends[-1])
-    openings = table[(table["phase"] != STEADY) & in_span]
+    is_opening = table["phase"] != STEADY
+    openings = table[is_opening & in_span]
     return pd.concat([merged_rounds, openings]).sort_values(
         "start", kind="stable", ignore_index=True
     )
@@ -199,19 +223,23 @@ def add_work(table: pd.DataFrame, timeline: pd.DataFrame | None) -> pd.DataFrame
     starts, ends = spans(table)
     order = np.argsort(starts, kind="stable")
     begins = begins_of(timeline)
-    place = np.searchsorted(starts[order], begins, side="right") - 1
-    in_iteration = (place >= 0) & (begins < ends[order][np.maximum(place, 0)])
+    next_places = np.searchsorted(starts[order], begins, side="right")
+    place = next_places - 1
+    iteration_ends = ends[order][np.maximum(place, 0)]
+    in_iteration = (place >= 0) & (begins < iteration_ends)
     groups = EqualRuns.from_keys(order[place[in_iteration]])
     unknown = np.ones(len(table), np.bool_)
     unknown[groups.keys] = False
     new_columns: dict[str, pd.arrays.IntegerArray] = {}
-    for name, column, way in (
+    sources = (
         ("work", "busy", np.add),
         ("pieces", "intervals", np.add),
         ("ended", "ended", np.maximum),
-    ):
+    )
+    for name, column, way in sources:
         values = np.zeros(len(table), np.int64)
-        values[groups.keys] = groups.reduce(way, timeline[column].to_numpy(np.int64)[in_iteration])
+        column_values = timeline[column].to_numpy(np.int64)[in_iteration]
+        values[groups.keys] = groups.reduce(way, column_values)
         new_columns[name] = pd.arrays.IntegerArray(values, unknown)
     return table.assign(**new_columns)
 
@@ -228,10 +256,14 @@ def add_time(table: pd.DataFrame, gpu: Device | None) -> pd.DataFrame:
     starts, ends = spans(table)
     order = np.sort(starts)
     behind = np.searchsorted(order, starts, side="right")
-    until = np.where(behind < order.size, order[np.minimum(behind, order.size - 1)], ends)
-    work = IntervalSet.from_spans(*gpu.spans).measure_within(starts, until)
+    next_orders = order[np.minimum(behind, order.size - 1)]
+    until = np.where(behind < order.size, next_orders, ends)
+    gpu_work = IntervalSet.from_spans(*gpu.spans)
+    work = gpu_work.measure_within(starts, until)
     piece_starts = np.sort(gpu.spans[0])
-    pieces = np.searchsorted(piece_starts, until) - np.searchsorted(piece_starts, starts)
+    pieces_before_end = np.searchsorted(piece_starts, until)
+    pieces_before_start = np.searchsorted(piece_starts, starts)
+    pieces = pieces_before_end - pieces_before_start
     new_columns = {"work": work, "pieces": pieces}
     typed = {name: pd.array(values, dtype="Int64") for name, values in new_columns.items()}
     return table.assign(**typed, ended=empty_column)
@@ -239,21 +271,24 @@ def add_time(table: pd.DataFrame, gpu: Device | None) -> pd.DataFrame:
 
 def make_iterations(starts: Times, ends: Times, source: str) -> pd.DataFrame:
     """Return a table `iterations` of uniform iterations, of one request."""
+    number = starts.size
+    durations = pd.array(ends - starts, dtype="Int64")
     return pd.DataFrame(
         {
             "start": starts,
-            "duration": pd.array(ends - starts, dtype="Int64"),
-            "phase": _make_column(STEADY, starts.size, "string"),
-            "variant": _make_column(None, starts.size, "string"),
-            "tokens": _make_column(None, starts.size, "Int64"),
-            "source": _make_column(source, starts.size, "string"),
-            "request": np.zeros(starts.size, np.int64),
-            "groups": np.ones(starts.size, np.int64),
-            "share": np.ones(starts.size),
+            "duration": durations,
+            "phase": _make_column(STEADY, number, "string"),
+            "variant": _make_column(None, number, "string"),
+            "tokens": _make_column(None, number, "Int64"),
+            "source": _make_column(source, number, "string"),
+            "request": np.zeros(number, np.int64),
+            "groups": np.ones(number, np.int64),
+            "share": np.ones(number),
         }
     )
 
 
 def _make_column(value: str | None, number: int, dtype: str) -> pd.api.extensions.ExtensionArray:
     """Return a column of one value; converting a list of a hundred thousand takes longer."""
-    return pd.Series(value, index=range(number), dtype=dtype).array
+    column = pd.Series(value, index=range(number), dtype=dtype)
+    return column.array

@@ -39,7 +39,8 @@ def encoders(replay_counters: pd.DataFrame) -> pd.DataFrame:
     for name, counter in _COLUMNS.items():
         table[name] = values[counter] if counter in values else float("nan")
     if is_timed(replay_counters):
-        table["cost"] = values[GPU_TIME] / values[GPU_TIME].sum()
+        total_time = values[GPU_TIME].sum()
+        table["cost"] = values[GPU_TIME] / total_time
     known = {name: known for name in values if (known := meaning(str(name))) is not None}
     limiters = {
         unit.unit: name
@@ -49,15 +50,16 @@ def encoders(replay_counters: pd.DataFrame) -> pd.DataFrame:
     uses = {
         unit.unit: str(name) for name, unit in known.items() if unit.kind is CounterKind.UTILIZATION
     }
-    limiter_shares = values[list(limiters.values())].rename(
-        columns={n: u for u, n in limiters.items()}
-    )
+    units_of_limiters = {n: u for u, n in limiters.items()}
+    limiter_shares = values[list(limiters.values())].rename(columns=units_of_limiters)
     some = limiter_shares.notna().any(axis=1)
-    table["limiter"] = limiter_shares[some].idxmax(axis=1).reindex(table.index)
+    highest_limiters = limiter_shares[some].idxmax(axis=1)
+    table["limiter"] = highest_limiters.reindex(table.index)
     table["limited"] = limiter_shares.max(axis=1)
     table["used"] = float("nan")
     for unit, name in uses.items():
-        table["used"] = table["used"].mask(table["limiter"] == unit, values[name])
+        is_limiter = table["limiter"] == unit
+        table["used"] = table["used"].mask(is_limiter, values[name])
     stack = [name for name in _STACK if name in values]
     table["stack"] = values[stack].sum(axis=1, min_count=1) if stack else float("nan")
     return table.reset_index().sort_values(
@@ -68,9 +70,12 @@ def encoders(replay_counters: pd.DataFrame) -> pd.DataFrame:
 def is_timed(replay_counters: pd.DataFrame) -> bool:
     """Return whether costs are shares of `GPU Time`: no cost was exported, and each time was."""
     sound = replay_counters[replay_counters["suspect"].isna()]
-    times = sound[(sound["counter"] == GPU_TIME) & (sound["unit"] == "ns")]
+    is_gpu_time = sound["counter"] == GPU_TIME
+    is_in_time = sound["unit"] == "ns"
+    times = sound[is_gpu_time & is_in_time]
     costs = sound["counter"] == COST
-    all_timed = times["place"].nunique() == replay_counters["place"].nunique()
+    timed_count = times["place"].nunique()
+    all_timed = timed_count == replay_counters["place"].nunique()
     return bool(all_timed and not costs.any() and times["value"].sum() > 0)
 
 
@@ -78,8 +83,7 @@ def average_by_cost(table: pd.DataFrame, column: str) -> float | None:
     """Return the mean of a column over encoders, weighted by their cost; None without costs."""
     complete_rows = table.dropna(subset=["cost", column])
     entire = complete_rows["cost"].sum()
-    return (
-        float((complete_rows["cost"] * complete_rows[column]).sum() / entire)
-        if entire > 0
-        else None
-    )
+    if entire > 0:
+        weighted = complete_rows["cost"] * complete_rows[column]
+        return float(weighted.sum() / entire)
+    return None

@@ -55,7 +55,8 @@ class Wired:
             return False
         if self.sizes is None or self.allocated is None:
             return None
-        again = (self.sizes >= LEAST) & (self.allocated < _ALIKE * self.sizes)
+        is_covered = self.allocated < _ALIKE * self.sizes
+        again = (self.sizes >= LEAST) & is_covered
         return int(again.sum()) >= _MOST
 
 
@@ -72,40 +73,52 @@ def measure_residency(
     starts, _ = spans(target_wirings)
     sizes = None
     if "label" in target_wirings and len(target_wirings):
-        matches = target_wirings["label"].astype("string").str.extract(_SIZE, flags=re.IGNORECASE)
+        labels = target_wirings["label"].astype("string")
+        matches = labels.str.extract(_SIZE, flags=re.IGNORECASE)
         if matches[0].notna().any():
-            units = matches[1].map(_UNITS).to_numpy(dtype=np.float64, na_value=0)
-            bytes_ = matches[0].astype("Float64").to_numpy(dtype=np.float64, na_value=0) * units
-            sizes = _by_part(starts, bytes_.astype(np.int64), loop)
+            factors = matches[1].map(_UNITS)
+            units = factors.to_numpy(dtype=np.float64, na_value=0)
+            numbers = matches[0].astype("Float64")
+            bytes_ = numbers.to_numpy(dtype=np.float64, na_value=0) * units
+            exact_bytes = bytes_.astype(np.int64)
+            sizes = _by_part(starts, exact_bytes, loop)
     if sizes is None and wired_memory is not None and len(wired_memory):
         sizes = _rises(wired_memory, loop)
     iteration_counts = None
     if iterations is not None and not iterations.empty:
         begins = np.sort(spans(iterations)[0])
         places = np.searchsorted(begins, starts, side="right") - 1
-        iteration_counts = np.unique(places[places >= 0]).size, begins.size
+        known_places = np.unique(places[places >= 0])
+        iteration_counts = known_places.size, begins.size
+    clipped = clip(*spans(target_wirings), loop.start, loop.end)
+    wired = union(*clipped)
+    allocated = _measure_allocations(resource_allocations, allocated_sizes, loop)
+    part_counts = np.bincount(_part(starts, loop), minlength=PARTS)
     return Wired(
-        *union(*clip(*spans(target_wirings), loop.start, loop.end)),
+        *wired,
         sizes,
-        _measure_allocations(resource_allocations, allocated_sizes, loop),
-        np.bincount(_part(starts, loop), minlength=PARTS) > 0,
+        allocated,
+        part_counts > 0,
         iteration_counts,
     )
 
 
 def habit(times: Times, window: Window) -> bool:
     """Return whether an event occurs in most of eight equal parts of a window."""
-    return np.unique(_part(times, window)).size >= _MOST
+    parts_of_times = np.unique(_part(times, window))
+    return parts_of_times.size >= _MOST
 
 
 def _part(times: Times, window: Window) -> Times:
-    places = (times - window.start) * PARTS // max(1, window.length)
+    since_start = times - window.start
+    places = since_start * PARTS // max(1, window.length)
     return np.clip(places, 0, PARTS - 1)
 
 
 def _by_part(times: Times, values: NDArray[np.int64], window: Window) -> NDArray[np.int64]:
     sums = np.zeros(PARTS, np.int64)
-    np.add.at(sums, _part(times, window), values)
+    parts_of_times = _part(times, window)
+    np.add.at(sums, parts_of_times, values)
     return sums
 
 
@@ -113,7 +126,8 @@ def _rises(levels: pd.DataFrame, window: Window) -> NDArray[np.int64]:
     """Return the rise of the level in each part, of all processes together."""
     ordered = levels.dropna(subset=["size"]).sort_values("start", kind="stable")
     starts = ordered["start"].to_numpy(dtype=np.int64)
-    rises = np.maximum(np.diff(ordered["size"].to_numpy(dtype=np.int64), prepend=0), 0)
+    ordered_sizes = ordered["size"].to_numpy(dtype=np.int64)
+    rises = np.maximum(np.diff(ordered_sizes, prepend=0), 0)
     rises[:1] = 0
     in_window = (starts >= window.start) & (starts < window.end)
     return _by_part(starts[in_window], rises[in_window], window)
@@ -129,5 +143,8 @@ def _measure_allocations(
         except Unavailable:
             return None
         sizes = target_rows["size"].to_numpy(dtype=np.int64, na_value=0)
-        return _by_part(target_rows["time"].to_numpy(dtype=np.int64), sizes, window)
-    return None if levels is None else _rises(levels[levels["target"]], window)
+        times = target_rows["time"].to_numpy(dtype=np.int64)
+        return _by_part(times, sizes, window)
+    if levels is None:
+        return None
+    return _rises(levels[levels["target"]], window)

@@ -92,7 +92,8 @@ class Result:
 
     def metric(self, name: str) -> Measurement | None:
         """Return the metric `name`, or None if this result does not have it."""
-        return next((metric for metric in self.metrics if metric.name == name), None)
+        named_metrics = (metric for metric in self.metrics if metric.name == name)
+        return next(named_metrics, None)
 
 
 def load(path: Path) -> Result:
@@ -134,7 +135,8 @@ def reasons(checks: Iterable[RuleCheck], *states: Status) -> tuple[Reason, ...]:
     rules: dict[str, list[str]] = {}
     for check in checks:
         if check.status in states:
-            rules.setdefault(check.reason or "no reason is given", []).append(check.rule)
+            rules_of_reason = rules.setdefault(check.reason or "no reason is given", [])
+            rules_of_reason.append(check.rule)
     most_first = sorted(rules.items(), key=lambda item: -len(item[1]))
     return tuple(Reason(words, tuple(names)) for words, names in most_first)
 
@@ -174,24 +176,33 @@ def describe_saving(finding: Finding) -> str:
     if not finding.saving:
         return ""
     saving_per_token = finding.saving_per_token
-    per_token = f", {duration(saving_per_token)} per token" if saving_per_token is not None else ""
-    overlap_note = f"; {finding.within} counts that too" if finding.within else ""
+    per_token = ""
+    if saving_per_token is not None:
+        per_token = f", {duration(saving_per_token)} per token"
+    overlap_note = ""
+    if finding.within:
+        overlap_note = f"; {finding.within} counts that too"
     return f" Could save {saving_range(finding)}{per_token}{overlap_note}."
 
 
 def saving_range(finding: Finding) -> str:
     """Return the possible saving in words: from the least to the most, or up to the estimate."""
     facts = {fact.name: fact.value for fact in finding.facts}
-    minimum, maximum = facts.get("saving_least"), facts.get("saving_most")
+    minimum = facts.get("saving_least")
+    maximum = facts.get("saving_most")
     if isinstance(minimum, int) and isinstance(maximum, int) and minimum:
-        lower_text, upper_text = duration(minimum), duration(maximum)
-        return lower_text if lower_text == upper_text else f"{lower_text} to {upper_text}"
+        lower_text = duration(minimum)
+        upper_text = duration(maximum)
+        if lower_text == upper_text:
+            return lower_text
+        return f"{lower_text} to {upper_text}"
     return f"up to {duration(maximum if isinstance(maximum, int) else finding.saving or 0)}"
 
 
 def silence(result: Result) -> str:
     """Return the sentence that nothing was found, with the number of the rules that judged."""
-    judged = sum(check.status is Status.PASSED for check in result.checks)
+    are_passed = [check.status is Status.PASSED for check in result.checks]
+    judged = sum(are_passed)
     if judged == len(result.checks):
         return "No finding."
     return f"No finding, by the {judged} of {len(result.checks)} rules that could judge."
@@ -199,27 +210,38 @@ def silence(result: Result) -> str:
 
 def redact_result(result: Result, redact: Redaction) -> Result:
     """Return the result, without names of persons or machines."""
+    provenance = redact_provenance(result.provenance, redact)
+    metrics = tuple(replace(metric, reason=redact(metric.reason)) for metric in result.metrics)
+    findings = tuple(_redact_finding(finding, redact) for finding in result.findings)
+    checks = tuple(replace(check, reason=redact(check.reason)) for check in result.checks)
+    losses = tuple(replace(loss, text=redact(loss.text)) for loss in result.losses)
     return replace(
         result,
-        provenance=redact_provenance(result.provenance, redact),
-        metrics=tuple(replace(metric, reason=redact(metric.reason)) for metric in result.metrics),
-        findings=tuple(_redact_finding(finding, redact) for finding in result.findings),
-        checks=tuple(replace(check, reason=redact(check.reason)) for check in result.checks),
-        losses=tuple(replace(loss, text=redact(loss.text)) for loss in result.losses),
+        provenance=provenance,
+        metrics=metrics,
+        findings=findings,
+        checks=checks,
+        losses=losses,
     )
 
 
 def _redact_finding(finding: Finding, redact: Redaction) -> Finding:
+    message = redact(finding.message)
+    advice = redact(finding.advice)
+    facts = tuple(_redacted_fact(fact, redact) for fact in finding.facts)
+    redacted_evidence = tuple(
+        replace(evidence, note=redact(evidence.note)) for evidence in finding.evidence
+    )
     return replace(
         finding,
-        message=redact(finding.message),
-        advice=redact(finding.advice),
-        facts=tuple(_redacted_fact(fact, redact) for fact in finding.facts),
-        evidence=tuple(
-            replace(evidence, note=redact(evidence.note)) for evidence in finding.evidence
-        ),
+        message=message,
+        advice=advice,
+        facts=facts,
+        evidence=redacted_evidence,
     )
 
 
 def _redacted_fact(fact: Fact, redact: Redaction) -> Fact:
-    return replace(fact, value=redact(fact.value)) if isinstance(fact.value, str) else fact
+    if not isinstance(fact.value, str):
+        return fact
+    return replace(fact, value=redact(fact.value))

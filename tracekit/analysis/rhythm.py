@@ -76,7 +76,9 @@ class Beats:
     @property
     def variation_of_work(self) -> float:
         """The variation of the device work, over its median; 0 if it is unknown."""
-        return _vary(self.work, self.work) if self.has_work else 0.0
+        if not self.has_work:
+            return 0.0
+        return _vary(self.work, self.work)
 
     @property
     def is_other_work(self) -> NDArray[np.bool_]:
@@ -86,7 +88,8 @@ class Beats:
         """
         median_pieces = float(np.median(self.pieces))
         with np.errstate(invalid="ignore"):
-            return np.abs(self.pieces - median_pieces) > _OTHER * median_pieces
+            distances = np.abs(self.pieces - median_pieces)
+            return distances > _OTHER * median_pieces
 
     @property
     def certain(self) -> float:
@@ -107,18 +110,23 @@ class Beats:
 
         Unknown work counts as none.
         """
-        return np.maximum(self.times - np.nan_to_num(self.work), 0)
+        work_times = np.nan_to_num(self.work)
+        return np.maximum(self.times - work_times, 0)
 
     @property
     def of_variant(self) -> str:
         """The variant of the steps as words in a sentence; empty if all are alike."""
-        return f" of {self.variant}" if self.variant else ""
+        if not self.variant:
+            return ""
+        return f" of {self.variant}"
 
 
 def _vary(values: NDArray[np.float64] | Times, typical: NDArray[np.float64] | Times) -> float:
     """Return the variation of neighbours, as defined by `Beats.variation`."""
-    apart = float(np.median(np.abs(np.diff(values))))
-    return float(_SIGMA * apart / np.sqrt(2) / np.median(typical))
+    step_changes = np.abs(np.diff(values))
+    apart = float(np.median(step_changes))
+    deviation = _SIGMA * apart / np.sqrt(2)
+    return float(deviation / np.median(typical))
 
 
 def beats(
@@ -131,15 +139,18 @@ def beats(
             "the metric tick_spikes counts those that took too long."
         )
     steady = in_order(steady_steps(steps))
-    follows, starts, ends = _by_device(steady) or _by_starts(steps, steady)
+    by_device = _by_device(steady)
+    follows, starts, ends = by_device or _by_starts(steps, steady)
     ends = _until_reference(starts, ends, annotations)
-    work, pieces = (_read_column(steady, name) for name in ("work", "pieces"))
+    work = _read_column(steady, "work")
+    pieces = _read_column(steady, "pieces")
     rows: list[Beats] = []
     for name, of_variant in _by_variant(steady):
         chosen = follows & of_variant
         if chosen.any():
             chosen_work = work[chosen], pieces[chosen]
-            rows.append(Beats(name, starts[chosen], ends[chosen], *chosen_work))
+            row = Beats(name, starts[chosen], ends[chosen], *chosen_work)
+            rows.append(row)
     return tuple(_long_enough(tuple(rows)))
 
 
@@ -147,7 +158,8 @@ def _by_variant(steady: pd.DataFrame) -> list[tuple[str, NDArray[np.bool_]]]:
     """Return the variants in order, each with the mask of its steps."""
     if "variant" not in steady:
         return [("", np.ones(len(steady), np.bool_))]
-    codes, names = pd.factorize(steady["variant"].fillna(""), sort=True)
+    variants = steady["variant"].fillna("")
+    codes, names = pd.factorize(variants, sort=True)
     return [(str(name), codes == code) for code, name in enumerate(names)]
 
 
@@ -155,7 +167,8 @@ def _read_column(steady: pd.DataFrame, name: str) -> NDArray[np.float64]:
     """Return a column as numbers, NaN for unknown values or a missing column."""
     if name not in steady:
         return np.full(len(steady), np.nan)
-    return np.asarray(steady[name].to_numpy(dtype=np.float64, na_value=np.nan), np.float64)
+    numbers = steady[name].to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.asarray(numbers, np.float64)
 
 
 _Beaten = tuple[NDArray[np.bool_], Times, Times]
@@ -173,32 +186,42 @@ def _by_device(steady: pd.DataFrame) -> _Beaten | None:
     if device_ends.size < FEWEST or (np.diff(device_ends) <= 0).any():
         return None
     starts, ends = bounds(steady)
-    near = 0 if (steady["source"] == "structure").all() else quiet_limit(starts)
-    follows = np.append(False, starts[1:] - ends[:-1] <= near)
+    near = 0
+    if not (steady["source"] == "structure").all():
+        near = quiet_limit(starts)
+    is_near = starts[1:] - ends[:-1] <= near
+    follows = np.append(False, is_near)
     return follows, np.roll(device_ends, 1), device_ends
 
 
 def _by_starts(steps: pd.DataFrame, steady: pd.DataFrame) -> _Beaten:
     """Return the mask of steps with another one right after them, and beats by the starts."""
     starts = bounds(steady)[0]
-    return _find_followed(steps, steady), starts, np.roll(starts, -1)
+    followed = _find_followed(steps, steady)
+    return followed, starts, np.roll(starts, -1)
 
 
 def _find_followed(steps: pd.DataFrame, steady: pd.DataFrame) -> NDArray[np.bool_]:
     """Return which steady steps have another one right after them, without a pause."""
     starts, ends = bounds(steady)
-    places = np.sort(bounds(steps)[0]).searchsorted(starts)
+    sorted_starts = np.sort(bounds(steps)[0])
+    places = sorted_starts.searchsorted(starts)
     follows = np.diff(places, append=-1) == 1
     if "source" in steady and not (steady["source"] == "steps").all():
-        near = 0 if (steady["source"] == "structure").all() else quiet_limit(starts)
-        follows[:-1] &= starts[1:] - ends[:-1] <= near
+        near = 0
+        if not (steady["source"] == "structure").all():
+            near = quiet_limit(starts)
+        is_near = starts[1:] - ends[:-1] <= near
+        follows[:-1] &= is_near
     return follows
 
 
 def _until_reference(starts: Times, ends: Times, annotations: pd.DataFrame | None) -> Times:
     """End beats at the start of reference work in them, which runs just before the next step."""
-    reference_starts = np.append(np.sort(reference_work(annotations)[0]), np.iinfo(np.int64).max)
-    return np.minimum(ends, reference_starts[reference_starts.searchsorted(starts)])
+    sorted_starts = np.sort(reference_work(annotations)[0])
+    reference_starts = np.append(sorted_starts, np.iinfo(np.int64).max)
+    next_references = reference_starts[reference_starts.searchsorted(starts)]
+    return np.minimum(ends, next_references)
 
 
 def _long_enough(rows: tuple[Beats, ...]) -> list[Beats]:
@@ -216,11 +239,14 @@ def spikes(
     row: Beats, least_z: float = LEAST_Z, least_excess: float = LEAST_EXCESS
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
     """Return which beats are far longer than their neighbours, and the excess of each beat; ns."""
-    around = pd.Series(row.times).rolling(_NEIGHBOURS, center=True, min_periods=1).median()
+    neighbours = pd.Series(row.times).rolling(_NEIGHBOURS, center=True, min_periods=1)
+    around = neighbours.median()
     typical = around.to_numpy(dtype=np.float64)
     excess = row.times - typical
     spread = max(row.variation, _LEAST_SPREAD) * typical
-    return (excess > least_z * spread) & (excess > least_excess * typical), excess
+    stands_out = excess > least_z * spread
+    is_large = excess > least_excess * typical
+    return stands_out & is_large, excess
 
 
 _REGULAR = 0.7  # of the distances between spikes
@@ -233,8 +259,11 @@ def period(chosen: NDArray[np.bool_]) -> int | None:
     if apart.size + 1 < _FEWEST_SPIKES:
         return None
     median_distance = int(np.median(apart))
-    near = np.abs(apart - median_distance) <= max(0, median_distance // 10)
-    return median_distance if median_distance > 1 and near.mean() >= _REGULAR else None
+    distances = np.abs(apart - median_distance)
+    near = distances <= max(0, median_distance // 10)
+    if median_distance > 1 and near.mean() >= _REGULAR:
+        return median_distance
+    return None
 
 
 BESIDE = "other processes used the GPU"
@@ -280,20 +309,24 @@ class Happenings:
         Idle time has the causes of the table `gaps`. As in that table, only work on the target's
         channels counts for other processes.
         """
+        of_the_host = _of_the_host(self.compiler_activity, self.spans)
+        of_others = _of_others(self.gpu_intervals)
         listed = [
-            *_of_the_host(self.compiler_activity, self.spans),
-            *_of_others(self.gpu_intervals),
+            *of_the_host,
+            *of_others,
         ]
         if self.driver_events is not None:
             listed.append(_happening(_WIRED, wirings(self.driver_events)))
         did = self.spans
         if did is not None:
-            did = did[~did["name"].isin([COMPILE, IDLE, REFERENCE])]
-        for frame, column, words in (
+            is_left_out = did["name"].isin([COMPILE, IDLE, REFERENCE])
+            did = did[~is_left_out]
+        described_frames = (
             (self.thermal_states, "state", f"{_THERMAL} {{}}"),
             (self.gpu_performance_states, "state", f"{_CLOCKED} {{}}"),
             (did, "name", f"{_SPAN} “{{}}”"),
-        ):
+        )
+        for frame, column, words in described_frames:
             if frame is not None:
                 groups = frame.groupby(column, sort=True)
                 listed += [_happening(words.format(value), rows) for value, rows in groups]
@@ -330,12 +363,16 @@ def _of_the_host(
     compiler_activity: pd.DataFrame | None, spans: pd.DataFrame | None
 ) -> list[Happening]:
     """Return when pipelines were compiled, by the trace and by the workload's spans."""
-    compiled = [] if compiler_activity is None else [compiler_activity[compiler_activity["target"]]]
+    compiled: list[pd.DataFrame] = []
+    if compiler_activity is not None:
+        compiled.append(compiler_activity[compiler_activity["target"]])
     if spans is not None:
-        compiled.append(spans[spans["name"] == COMPILE])
+        compile_spans = spans[spans["name"] == COMPILE]
+        compiled.append(compile_spans)
     if not compiled:
         return []
-    compilations = pd.concat(part[["start", "duration"]] for part in compiled)
+    parts = [part[["start", "duration"]] for part in compiled]
+    compilations = pd.concat(parts)
     return [_happening(COMPILED, compilations)]
 
 
@@ -345,24 +382,26 @@ def _of_others(gpu_intervals: pd.DataFrame | None) -> list[Happening]:
         return []
     other_intervals = gpu_intervals[~gpu_intervals["target"]]
     if "channel" in gpu_intervals:
-        channels = gpu_intervals.loc[gpu_intervals["target"], "channel"].unique()
+        target_channels = gpu_intervals.loc[gpu_intervals["target"], "channel"]
+        channels = target_channels.unique()
         other_intervals = other_intervals[other_intervals["channel"].isin(channels)]
     return [_happening(BESIDE, other_intervals)]
 
 
 def _of_the_target(gpu_intervals: pd.DataFrame) -> list[Happening]:
     """Return when the device had no work of the target, and when it had some."""
-    target_work = _happening(
-        LONGER_WORK, gpu_intervals.loc[gpu_intervals["target"], ["start", "duration"]]
-    )
+    target_times = gpu_intervals.loc[gpu_intervals["target"], ["start", "duration"]]
+    target_work = _happening(LONGER_WORK, target_times)
     work_intervals = target_work.when
     if not work_intervals.starts.size:
         return []
+    first_start = int(work_intervals.starts[0])
+    last_end = int(work_intervals.ends[-1])
     idle = gaps_between(
         work_intervals.starts,
         work_intervals.ends,
-        int(work_intervals.starts[0]),
-        int(work_intervals.ends[-1]),
+        first_start,
+        last_end,
     )
     return [Happening(WITHOUT_WORK, IntervalSet(*idle)), target_work]
 
@@ -427,10 +466,13 @@ class Explanation:
     @property
     def cause_words(self) -> str:
         """The causes in words, the most common first, each with its number; "" without any."""
-        counts = Counter(cause for cause in self.causes if cause != UNEXPLAINED)
+        known_causes = [cause for cause in self.causes if cause != UNEXPLAINED]
+        counts = Counter(known_causes)
         if len(counts) == 1 and len(self.causes) == counts.total():
             return next(iter(counts))
-        return ", ".join(f"{cause} ({number:,})" for cause, number in counts.most_common(_LISTED))
+        common_causes = counts.most_common(_LISTED)
+        counted_causes = [f"{cause} ({number:,})" for cause, number in common_causes]
+        return ", ".join(counted_causes)
 
     @property
     def unexplained_count(self) -> int:
@@ -446,7 +488,8 @@ class Explanation:
     @property
     def is_mostly_idle(self) -> bool:
         """Whether the device was idle for most of the time."""
-        return bool(self.idle.sum() > _MOST * self.excess.sum())
+        idle_time = self.idle.sum()
+        return bool(idle_time > _MOST * self.excess.sum())
 
     @property
     def enclosing_rule(self) -> str:
@@ -463,22 +506,28 @@ def explain(
     explains nothing. A state, which persists, counts beyond its share in the other steps. `excess`
     is the time of each beat beyond the usual, in ns.
     """
-    times, needed = beats.times[slow], _MOST * excess[slow]
+    times = beats.times[slow]
+    needed = _MOST * excess[slow]
     causes = np.full(times.size, UNEXPLAINED, dtype=object)
-    compiled, idle = np.zeros(times.size), np.zeros(times.size)
+    compiled = np.zeros(times.size)
+    idle = np.zeros(times.size)
     for happening in happenings.ranked_happenings:
         description = happening.description
         covered = happening.when.measure_within(beats.starts, beats.ends)
-        beyond = covered[slow] - np.median(covered[~slow])
+        usual_cover = np.median(covered[~slow])
+        beyond = covered[slow] - usual_cover
         if description.startswith(_STATES):
-            usual_share = covered[~slow].sum() / max(1, beats.times[~slow].sum())
+            usual_time = max(1, beats.times[~slow].sum())
+            usual_share = covered[~slow].sum() / usual_time
             beyond = covered[slow] - usual_share * times
         if description == COMPILED:
             compiled = np.clip(beyond, 0, excess[slow])
         if description == WITHOUT_WORK:
             idle = np.clip(beyond, 0, excess[slow])
-        causes[(causes == UNEXPLAINED) & (beyond >= needed)] = description
-    return Explanation(tuple(causes), excess[slow], compiled, np.clip(idle - compiled, 0, None))
+        explains = (causes == UNEXPLAINED) & (beyond >= needed)
+        causes[explains] = description
+    idle_alone = np.clip(idle - compiled, 0, None)
+    return Explanation(tuple(causes), excess[slow], compiled, idle_alone)
 
 
 def beside_others(
@@ -489,17 +538,19 @@ def beside_others(
     All channels count because they share the cores, so that the same work takes longer with another
     process. Such work counts if it lasted for half of the additional device time.
     """
-    shared = IntervalSet.from_spans(*bounds(other_intervals)).measure_within(
-        beats.starts, beats.ends
-    )
-    beyond = shared - np.median(shared[~far])
-    longer = beats.work - np.median(beats.work[~far])
+    other_work = IntervalSet.from_spans(*bounds(other_intervals))
+    shared = other_work.measure_within(beats.starts, beats.ends)
+    usual_shared = np.median(shared[~far])
+    beyond = shared - usual_shared
+    usual_work = np.median(beats.work[~far])
+    longer = beats.work - usual_work
     return far & (beyond >= _MOST * longer)
 
 
 def facts_of_spread(values: Times | NDArray[np.float64]) -> tuple[Fact, ...]:
     """Return the 5th, 50th and 95th percentiles of times, in ns."""
-    low_percentile, middle, high_percentile = np.percentile(values, (5, 50, 95)).tolist()
+    percentiles = np.percentile(values, (5, 50, 95))
+    low_percentile, middle, high_percentile = percentiles.tolist()
     return (
         Fact("low", low_percentile, "ns"),
         Fact("middle", middle, "ns"),
@@ -543,21 +594,27 @@ class Modes:
     @property
     def excess(self) -> float:
         """The additional time of a slow step, as a share of a fast one; inf if that takes none."""
-        return self.slow_time / self.fast_time - 1 if self.fast_time else float("inf")
+        if self.fast_time:
+            return self.slow_time / self.fast_time - 1
+        return float("inf")
 
 
 def modes(times: Times) -> Modes:
     """Split the steps into fast and slow ones."""
-    capped = np.clip(times, *np.quantile(times, _ENDS)).astype(np.float64)
+    limits = np.quantile(times, _ENDS)
+    capped = np.clip(times, *limits).astype(np.float64)
     ordered = np.sort(capped)
-    slow = capped > ordered[best_split(ordered) - 1]
+    split = best_split(ordered)
+    slow = capped > ordered[split - 1]
     if not slow.any():
         middle = float(np.median(times))
         return Modes(slow, middle, middle, 0, 0.0)
-    fast_time, slow_time = float(np.median(times[~slow])), float(np.median(times[slow]))
+    fast_time = float(np.median(times[~slow]))
+    slow_time = float(np.median(times[slow]))
     wider = max(spread(times[~slow]), spread(times[slow]), _LEAST_SPREAD * fast_time)
     changes = int(np.count_nonzero(np.diff(slow)))
-    return Modes(slow, fast_time, slow_time, changes, (slow_time - fast_time) / wider)
+    separation = (slow_time - fast_time) / wider
+    return Modes(slow, fast_time, slow_time, changes, separation)
 
 
 def best_split(values: NDArray[np.float64], smallest_part: int = 1) -> int:
@@ -566,15 +623,20 @@ def best_split(values: NDArray[np.float64], smallest_part: int = 1) -> int:
     The split is the one of least squares, as that of k-means for two clusters in one dimension,
     found exactly; each part has at least `smallest_part` values.
     """
-    places = np.arange(smallest_part, values.size - smallest_part + 1)
+    last_place = values.size - smallest_part + 1
+    places = np.arange(smallest_part, last_place)
     sums = np.cumsum(values)
-    left_sum, right = sums[places - 1], sums[-1] - sums[places - 1]
-    return int(places[np.argmax(left_sum**2 / places + right**2 / (values.size - places))])
+    left_sum = sums[places - 1]
+    right = sums[-1] - sums[places - 1]
+    left_score = left_sum**2 / places
+    right_score = right**2 / (values.size - places)
+    return int(places[np.argmax(left_score + right_score)])
 
 
 def spread(times: NDArray[np.float64] | Times) -> float:
     """Return a robust standard deviation: the scaled median of absolute deviations."""
-    return _SIGMA * float(np.median(np.abs(times - np.median(times))))
+    distances = np.abs(times - np.median(times))
+    return _SIGMA * float(np.median(distances))
 
 
 _SIDE = 8  # iterations on either side, at least
@@ -590,10 +652,15 @@ def find_border(times: NDArray[np.float64]) -> int | None:
     border = best_split(times, _SIDE)
     sides = times[:border], times[border:]
     lower_level, upper_level = (float(np.median(side)) for side in sides)
-    near = np.median(times[border : border + _NEAR]) - np.median(times[border - _NEAR : border])
+    level_behind = np.median(times[border : border + _NEAR])
+    level_before = np.median(times[border - _NEAR : border])
+    near = level_behind - level_before
     middle = (lower_level + upper_level) / 2
     near *= times[border - 1] < middle < times[border]
-    clear = upper_level - lower_level > _CLEAR * max(map(spread, sides)) and near > _AT_ONCE * (
+    largest_spread = max(map(spread, sides))
+    clear = upper_level - lower_level > _CLEAR * largest_spread and near > _AT_ONCE * (
         upper_level - lower_level
     )
-    return border if upper_level > lower_level and clear else None
+    if upper_level > lower_level and clear:
+        return border
+    return None

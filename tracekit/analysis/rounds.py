@@ -59,10 +59,14 @@ class GroupRow:
 
     def are_alike(self, some: Times, other_places: Times) -> Flags:
         """Return for each pair of groups, by their places, whether they are alike."""
-        sizes_before, behind = self.size[some], self.size[other_places]
-        matches = np.abs(sizes_before - behind) <= _WITHIN * np.maximum(sizes_before, behind)
-        matches &= self.pieces[some] == self.pieces[other_places]
-        return matches & (self.request[some] == self.request[other_places])
+        sizes_before = self.size[some]
+        behind = self.size[other_places]
+        larger_sizes = np.maximum(sizes_before, behind)
+        matches = np.abs(sizes_before - behind) <= _WITHIN * larger_sizes
+        has_same_pieces = self.pieces[some] == self.pieces[other_places]
+        matches &= has_same_pieces
+        is_same_request = self.request[some] == self.request[other_places]
+        return matches & is_same_request
 
     def find_alike(self, apart: int) -> Flags:
         """Return for each group whether it is like the one at the distance `apart` after it."""
@@ -72,10 +76,14 @@ class GroupRow:
     def coarse(self) -> "GroupRow":
         """Return the groups with three sizes only: usual, far larger, far smaller."""
         median_size = float(np.median(self.size))
-        spread = _SIGMA * float(np.median(np.abs(self.size - median_size)))
-        large = self.size > max(_FAR * median_size, median_size + _CLEAR * spread)
-        small = self.size < min(median_size / _FAR, median_size - _CLEAR * spread)
-        sizes = np.where(large, _LARGE, np.where(small, _SMALL, _USUAL)).astype(np.int64)
+        distances = np.abs(self.size - median_size)
+        spread = _SIGMA * float(np.median(distances))
+        least_large = max(_FAR * median_size, median_size + _CLEAR * spread)
+        large = self.size > least_large
+        most_small = min(median_size / _FAR, median_size - _CLEAR * spread)
+        small = self.size < most_small
+        small_or_usual = np.where(small, _SMALL, _USUAL)
+        sizes = np.where(large, _LARGE, small_or_usual).astype(np.int64)
         return replace(self, size=sizes)
 
 
@@ -89,7 +97,9 @@ def find_round(groups: GroupRow) -> Round | None:
 
 def _find(groups: GroupRow) -> Round | None:
     number = groups.size.size
-    changes = np.flatnonzero(~groups.find_alike(1) & (np.diff(groups.request) == 0)) + 1
+    is_change = ~groups.find_alike(1)
+    is_same_request = np.diff(groups.request) == 0
+    changes = np.flatnonzero(is_change & is_same_request) + 1
     if number < 2 * LEAST or changes.size < 2 * (LEAST - 1):
         return None
     length = _length(groups, changes[:_SAMPLE])
@@ -97,7 +107,9 @@ def _find(groups: GroupRow) -> Round | None:
         return None
     begin = find_begin(groups, length)
     times = (number - begin) // length
-    return Round(length, begin, times) if times >= LEAST else None
+    if times >= LEAST:
+        return Round(length, begin, times)
+    return None
 
 
 def _length(groups: GroupRow, changes: Times) -> int | None:
@@ -106,17 +118,23 @@ def _length(groups: GroupRow, changes: Times) -> int | None:
     maximum_length = min(_MOST, number // LEAST)
     if maximum_length <= 1:
         return None
-    apart = changes[np.newaxis, :] - changes[:, np.newaxis]
-    at_places = np.bincount(
-        apart[(apart > 1) & (apart <= maximum_length)], minlength=maximum_length + 1
-    )[2:]
+    later_changes = changes[np.newaxis, :]
+    earlier_changes = changes[:, np.newaxis]
+    apart = later_changes - earlier_changes
+    is_in_reach = (apart > 1) & (apart <= maximum_length)
+    at_places = np.bincount(apart[is_in_reach], minlength=maximum_length + 1)[2:]
     distances = np.arange(2, maximum_length + 1)
-    sample_end = min(number, int(changes[-1]) + 1)
+    last_change = int(changes[-1])
+    sample_end = min(number, last_change + 1)
     change_counts = np.searchsorted(changes, sample_end - distances)
-    likely = distances[at_places >= _AGAIN * np.maximum(change_counts, 1)]
-    some = np.unique(np.linspace(2, maximum_length, _LOOKED_AT).astype(np.int64))
-    chance_shares = np.array([_again(groups, changes, apart) for apart in some.tolist()])
-    minimum_share = max(_AGAIN, float(np.quantile(chance_shares, _LOWER)) + _CLEARER)
+    least_counts = _AGAIN * np.maximum(change_counts, 1)
+    likely = distances[at_places >= least_counts]
+    exact_lengths = np.linspace(2, maximum_length, _LOOKED_AT)
+    some = np.unique(exact_lengths.astype(np.int64))
+    shares = [_again(groups, changes, apart) for apart in some.tolist()]
+    chance_shares = np.array(shares)
+    usual_share = float(np.quantile(chance_shares, _LOWER))
+    minimum_share = max(_AGAIN, usual_share + _CLEARER)
     for length in likely[:_CANDIDATES].tolist():
         if _again(groups, changes, length) >= minimum_share:
             return length
@@ -125,15 +143,18 @@ def _length(groups: GroupRow, changes: Times) -> int | None:
 
 def _again(groups: GroupRow, changes: Times, apart: int) -> float:
     """Return the share of the changes that recur at the distance `apart`."""
-    compared_changes = changes[changes + apart < groups.size.size]
+    has_counterpart = changes + apart < groups.size.size
+    compared_changes = changes[has_counterpart]
+    before_change = compared_changes - 1
     compared_changes = compared_changes[
-        groups.request[compared_changes - 1] == groups.request[compared_changes + apart]
+        groups.request[before_change] == groups.request[compared_changes + apart]
     ]
     if compared_changes.size < _CHANGES * (LEAST - 1):
         return 0.0
     matches = groups.are_alike(compared_changes - 1, compared_changes - 1 + apart)
     matches &= groups.are_alike(compared_changes, compared_changes + apart)
-    matches &= ~groups.are_alike(compared_changes - 1 + apart, compared_changes + apart)
+    goes_on = groups.are_alike(compared_changes - 1 + apart, compared_changes + apart)
+    matches &= ~goes_on
     return float(matches.mean())
 
 
@@ -144,14 +165,19 @@ def find_begin(groups: GroupRow, length: int) -> int:
     groups.
     """
     trimmed_size = groups.size.size // length * length
-    pauses = np.median(groups.pauses[:trimmed_size].reshape(-1, length), axis=0)
+    whole_rounds = groups.pauses[:trimmed_size].reshape(-1, length)
+    pauses = np.median(whole_rounds, axis=0)
     ordered = np.sort(pauses)
-    if ordered[-1] > _STANDS_OUT * max(1.0, float(ordered[-2])):
+    second_longest = max(1.0, float(ordered[-2]))
+    if ordered[-1] > _STANDS_OUT * second_longest:
         return int(np.argmax(pauses))
-    changes = np.flatnonzero(~groups.find_alike(1)) + 1
+    is_change = ~groups.find_alike(1)
+    changes = np.flatnonzero(is_change) + 1
     places = np.bincount(changes % length, minlength=length)
-    common = np.flatnonzero(places >= max(1.0, _AGAIN * float(places.max())))
+    highest_count = float(places.max())
+    common = np.flatnonzero(places >= max(1.0, _AGAIN * highest_count))
     if not common.size:
         return int(np.argmax(pauses))
-    rows = np.diff(np.append(common, common[0] + length))
+    next_commons = np.append(common, common[0] + length)
+    rows = np.diff(next_commons)
     return int(common[int(np.argmax(rows))])

@@ -173,7 +173,8 @@ def moments(
 ) -> tuple[Evidence, ...]:
     """Return the first moments, at most twenty, each with its note."""
     noted_times = islice(zip(times, notes, strict=False), _SHOWN)
-    return tuple(Evidence(table, int(time), int(time), note) for time, note in noted_times)
+    evidence = [Evidence(table, int(time), int(time), note) for time, note in noted_times]
+    return tuple(evidence)
 
 
 HEADS = ("What it looks for", "Why it matters", "What to do", "When it abstains")
@@ -216,13 +217,15 @@ class Rule:
     @cached_property
     def _source(self) -> tuple[str, str]:
         """The docstring of the function, and the remedies for the levers that the module names."""
-        file = Path(__file__).parent / "rules" / f"{self._function}.py"
+        folder = Path(__file__).parent / "rules"
+        file = folder / f"{self._function}.py"
         docstring = ""
         module = ast.parse(file.read_bytes())
         for node in module.body:
             if isinstance(node, ast.FunctionDef) and node.name == self._function:
                 docstring = ast.get_docstring(node) or ""
-        return docstring, " ".join(advice_on(name) for name in _levers(module))
+        levers_advice = [advice_on(name) for name in _levers(module)]
+        return docstring, " ".join(levers_advice)
 
 
 def _levers(module: ast.Module) -> dict[str, None]:

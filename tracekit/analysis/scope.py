@@ -40,7 +40,9 @@ class Recorded(pd.DataFrame):
     def target_rows(self) -> pd.DataFrame:
         """The rows that belong to the target, cached because selecting them takes long."""
         chosen = self["target"].astype(bool)
-        return pd.DataFrame(self) if chosen.all() else self[chosen]
+        if chosen.all():
+            return pd.DataFrame(self)
+        return self[chosen]
 
 
 def own_rows(frame: pd.DataFrame) -> pd.DataFrame:
@@ -53,7 +55,8 @@ def own_rows(frame: pd.DataFrame) -> pd.DataFrame:
 def owners(frame: pd.DataFrame) -> pd.Series:
     """Return the owner of each row, in words such as "python3 (4711)"."""
     names = frame["process"].fillna("unknown process").astype(str)
-    return names + " (" + frame["pid"].astype("string").fillna("no pid") + ")"
+    pids = frame["pid"].astype("string").fillna("no pid")
+    return names + " (" + pids + ")"
 
 
 def name_targets(targets: Targets) -> str:
@@ -95,7 +98,8 @@ class Device:
     @cached_property
     def other_intervals(self) -> pd.DataFrame:
         """The intervals of other processes."""
-        return self.intervals[~self.intervals["target"].astype(bool)]
+        is_of_target = self.intervals["target"].astype(bool)
+        return self.intervals[~is_of_target]
 
     @cached_property
     def on_the_host(self) -> bool:
@@ -107,8 +111,10 @@ class Device:
         """The code of each label of the target's work, and the families that codes denote."""
         if "kernel" not in self.target_intervals:
             return families(self.target_intervals["label"])
-        codes, names = pd.factorize(self.target_intervals["kernel"].fillna(""))
-        return pd.Series(codes, self.target_intervals.index, dtype="int64"), tuple(map(str, names))
+        kernels = self.target_intervals["kernel"].fillna("")
+        codes, names = pd.factorize(kernels)
+        family_names = tuple(map(str, names))
+        return pd.Series(codes, self.target_intervals.index, dtype="int64"), family_names
 
     def clip_to_window(self, window: Window) -> tuple[Times, Times]:
         """Return the parts of the target's intervals that lie in a window."""
@@ -147,7 +153,8 @@ def reference_work(annotations: pd.DataFrame | None) -> tuple[Times, Times]:
 
 def reference_time(annotations: pd.DataFrame | None, window: Window) -> int:
     """Return the time in a window in which reference work ran, in ns."""
-    return busy(*clip(*reference_work(annotations), window.start, window.end))
+    reference_spans = clip(*reference_work(annotations), window.start, window.end)
+    return busy(*reference_spans)
 
 
 _UNSEEN = 0.05
@@ -159,21 +166,26 @@ def steady_steps(steps: pd.DataFrame) -> pd.DataFrame:
 
     A step that only waited for load does not count.
     """
-    chosen = (steps["phase"] == "steady").fillna(value=False).to_numpy(np.bool_)
+    is_steady = (steps["phase"] == "steady").fillna(value=False)
+    chosen = is_steady.to_numpy(np.bool_)
     if "variant" in steps:
-        waited = (steps["variant"] == IDLE).fillna(value=False).to_numpy(np.bool_)
+        is_idle = (steps["variant"] == IDLE).fillna(value=False)
+        waited = is_idle.to_numpy(np.bool_)
         chosen = chosen & ~waited
     if not chosen.any():
         raise Unavailable("the workload made no step in its steady phase.")
     # Mostly all rows are, and selecting all rows of a long table takes long.
-    return steps if chosen.all() else steps[chosen]
+    if chosen.all():
+        return steps
+    return steps[chosen]
 
 
 def variants(steps: pd.DataFrame) -> list[str]:
     """Return the variants that the steps compare, sorted; empty if all are alike."""
     if "variant" not in steps:
         return []
-    return sorted(str(name) for name in steps["variant"].dropna().unique() if name)
+    variant_names = steps["variant"].dropna().unique()
+    return sorted(str(name) for name in variant_names if name)
 
 
 def require_alike(steady: pd.DataFrame) -> None:
@@ -199,7 +211,8 @@ def require_seen(steady: pd.DataFrame, target_intervals: pd.DataFrame) -> None:
 
     The device's work for the recorded steps must not be divided among all steps.
     """
-    unseen = IntervalSet.from_spans(*spans(target_intervals)).measure_within(*spans(steady)) == 0
+    target_work = IntervalSet.from_spans(*spans(target_intervals))
+    unseen = target_work.measure_within(*spans(steady)) == 0
     if unseen.mean() > _UNSEEN:
         raise Unavailable(
             f"{percent(float(unseen.mean()))} of the steady steps have no interval of the target: "

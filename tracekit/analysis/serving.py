@@ -54,14 +54,16 @@ def times_per_token(requests: pd.DataFrame) -> Values:
     if longer_requests.empty:
         raise Unavailable("no completed request has more than one token.")
     took = longer_requests["last_token"] - longer_requests["first_token"]
-    return (took / (longer_requests["produced"] - 1)).to_numpy(dtype=np.float64)
+    token_counts = longer_requests["produced"] - 1
+    return (took / token_counts).to_numpy(dtype=np.float64)
 
 
 def gaps_between_tokens(requests: pd.DataFrame, request_tokens: pd.DataFrame) -> Values:
     """Return all gaps between consecutive tokens of a request, in ns (ITL)."""
     require_requests(requests)
     ordered = request_tokens.sort_values(["request", "index"], kind="stable")
-    gaps = ordered.groupby("request", sort=False)["time"].diff().dropna()
+    token_times = ordered.groupby("request", sort=False)["time"]
+    gaps = token_times.diff().dropna()
     if gaps.empty:
         raise Unavailable("no request has more than one token.")
     return gaps.to_numpy(dtype=np.float64)
@@ -80,36 +82,47 @@ def mean(values: Values) -> float:
 def deviation(values: Values) -> float:
     """Return the standard deviation of the values as a population, as numpy.std does."""
     middle = mean(values)
-    return math.sqrt(math.fsum((value - middle) ** 2 for value in values.tolist()) / values.size)
+    squares = [(value - middle) ** 2 for value in values.tolist()]
+    return math.sqrt(math.fsum(squares) / values.size)
 
 
 def limit(gauges: pd.DataFrame, name: str) -> float | None:
     """Return the limit that the workload reports, such as "ttft"; None if it reports none."""
-    reported = gauges[gauges["name"] == f"limit_{name}"]
-    return None if reported.empty else float(reported["value"].iloc[-1])
+    is_limit = gauges["name"] == f"limit_{name}"
+    reported = gauges[is_limit]
+    if reported.empty:
+        return None
+    return float(reported["value"].iloc[-1])
 
 
 def readings_named(gauges: pd.DataFrame, name: str) -> tuple[Times, Values]:
     """Return the times and values of a level, ascending; each value holds until the next."""
-    reported = gauges[gauges["name"] == name].sort_values("time", kind="stable")
+    is_named = gauges["name"] == name
+    reported = gauges[is_named].sort_values("time", kind="stable")
     if reported.empty:
         raise Unavailable(f"the workload reported no {name}.")
-    return reported["time"].to_numpy(dtype=np.int64), reported["value"].to_numpy(dtype=np.float64)
+    times = reported["time"].to_numpy(dtype=np.int64)
+    values = reported["value"].to_numpy(dtype=np.float64)
+    return times, values
 
 
 def level_at(gauges: pd.DataFrame, name: str, moments: Times) -> Values:
     """Return a level at each moment: the last reported value, or zero before the first report."""
     times, values = readings_named(gauges, name)
     place = np.searchsorted(times, moments, side="right") - 1
-    return np.where(place >= 0, values[np.maximum(place, 0)], 0.0)
+    known_values = values[np.maximum(place, 0)]
+    return np.where(place >= 0, known_values, 0.0)
 
 
 def steady_phase(steps: pd.DataFrame) -> Window:
     """Return the time from the first steady step to the end of the last, waits included."""
-    starts, ends = spans(steps[steps["phase"] == "steady"])
+    steady_rows = steps[steps["phase"] == "steady"]
+    starts, ends = spans(steady_rows)
     if not starts.size:
         raise Unavailable("the workload made no step in its steady phase.")
-    return Window(int(starts.min()), int(ends.max()), "the run")
+    first_start = int(starts.min())
+    last_end = int(ends.max())
+    return Window(first_start, last_end, "the run")
 
 
 @dataclass(frozen=True)
@@ -134,7 +147,8 @@ def parts(steps: pd.DataFrame, gauges: pd.DataFrame) -> Mapping[str, Part]:
     slots = limit(gauges, "active_sequences")
     if slots is None:
         raise Unavailable("the workload does not tell how many sequences it serves at a time.")
-    ticks, run = steady_steps(steps).sort_values("start", kind="stable"), steady_phase(steps)
+    ticks = steady_steps(steps).sort_values("start", kind="stable")
+    run = steady_phase(steps)
     starts, ends = spans(ticks)
     active = level_at(gauges, "active_sequences", ends)
     busy = np.flatnonzero(active >= BUSY * slots)
@@ -143,23 +157,31 @@ def parts(steps: pd.DataFrame, gauges: pd.DataFrame) -> Mapping[str, Part]:
             f"the server was never busy enough: at most {active.max():.0f} of {slots:.0f} slots "
             f"were taken, and steady begins at {BUSY:.0%}."
         )
-    steady_start, steady_end = int(starts[busy[0]]), int(ends[busy[-1]])
+    steady_start = int(starts[busy[0]])
+    steady_end = int(ends[busy[-1]])
+    ramp = Window(run.start, steady_start, "ramp")
+    steady = Window(steady_start, steady_end, "steady")
+    tail = Window(steady_end, run.end, "tail")
     windows = {
-        "ramp": Window(run.start, steady_start, "ramp"),
-        "steady": Window(steady_start, steady_end, "steady"),
-        "tail": Window(steady_end, run.end, "tail"),
+        "ramp": ramp,
+        "steady": steady,
+        "tail": tail,
     }
     return {name: _part(ticks, window) for name, window in windows.items()}
 
 
 def _part(ticks: pd.DataFrame, window: Window) -> Part:
     window_ticks = window.rows(ticks)
-    tokens = window_ticks["tokens"].fillna(0).to_numpy(dtype=np.float64)
+    known_tokens = window_ticks["tokens"].fillna(0)
+    tokens = known_tokens.to_numpy(dtype=np.float64)
     durations = window_ticks["duration"].to_numpy(dtype=np.float64)
     real = durations > 0
     rates = tokens[real] * 1e9 / durations[real]
-    rate = float(np.median(rates)) if rates.size else None
-    return Part(window, len(window_ticks), int(tokens.sum()), rate)
+    rate = None
+    if rates.size:
+        rate = float(np.median(rates))
+    token_count = int(tokens.sum())
+    return Part(window, len(window_ticks), token_count, rate)
 
 
 def time_weighted(gauges: pd.DataFrame, name: str, window: Window) -> float:
@@ -167,7 +189,9 @@ def time_weighted(gauges: pd.DataFrame, name: str, window: Window) -> float:
     if not window.length:
         raise Unavailable(f"{window.name} has no length.")
     times, _ = readings_named(gauges, name)
-    inner_times = times[(times > window.start) & (times < window.end)]
+    is_inside = (times > window.start) & (times < window.end)
+    inner_times = times[is_inside]
     bounds = np.concatenate(([window.start], inner_times, [window.end]))
     levels = level_at(gauges, name, bounds[:-1])
-    return math.fsum((levels * np.diff(bounds)).tolist()) / window.length
+    weighted_levels = levels * np.diff(bounds)
+    return math.fsum(weighted_levels.tolist()) / window.length

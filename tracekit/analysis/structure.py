@@ -57,7 +57,9 @@ class _BufferGroups:
         """Return a sample from the middle, or all groups if they are few."""
         begin = max(0, (self.number - _SAMPLE) // 2)
         part = slice(begin, begin + _SAMPLE)
-        pieces, busy, pauses = (column[part] for column in (self.pieces, self.busy, self.pauses))
+        pieces = self.pieces[part]
+        busy = self.busy[part]
+        pauses = self.pauses[part]
         return _BufferGroups(self.first_rows[part], pieces, busy, pauses, self.split)
 
     def find_alike(self, apart: int, *, pauses: bool = True) -> Flags:
@@ -65,7 +67,8 @@ class _BufferGroups:
         ways = (self.pieces, self.busy, np.maximum(self.pauses, 0) + _BRIEF)
         pieces, busy, behind = ((column[:-apart], column[apart:]) for column in ways)
         matches = pieces[0] == pieces[1]
-        matches &= np.abs(busy[0] - busy[1]) <= _WITHIN * np.maximum(*busy)
+        distances = np.abs(busy[0] - busy[1])
+        matches &= distances <= _WITHIN * np.maximum(*busy)
         if self.split and pauses:
             matches &= (np.maximum(*behind) <= _APART * np.minimum(*behind)) | (
                 self.pauses[apart:] < 0
@@ -106,45 +109,50 @@ def repeating(timeline: pd.DataFrame) -> Repeats | None:
         timeline[name].to_numpy(dtype=np.int64, na_value=NEVER)
         for name in ("encoding_start", "committed", "completed")
     )
-    started, end_times, busy, pieces = (
-        timeline[name].to_numpy(dtype=np.int64) for name in ("started", "ended", "busy", "encoders")
-    )
-    begin_times = np.where(
-        begin_times == NEVER, np.where(committed == NEVER, started, committed), begin_times
-    )
-    pauses = np.maximum(
-        begin_times[1:] - np.where(committed == NEVER, end_times, committed)[:-1], 0
-    )
-    reported = np.maximum.accumulate(np.maximum(end_times, completed))
-    for splits in _splits(pauses, begin_times[1:] >= reported[:-1]):
+    started = timeline["started"].to_numpy(dtype=np.int64)
+    end_times = timeline["ended"].to_numpy(dtype=np.int64)
+    busy = timeline["busy"].to_numpy(dtype=np.int64)
+    pieces = timeline["encoders"].to_numpy(dtype=np.int64)
+    known_times = np.where(committed == NEVER, started, committed)
+    begin_times = np.where(begin_times == NEVER, known_times, begin_times)
+    work_ends = np.where(committed == NEVER, end_times, committed)
+    pauses = np.maximum(begin_times[1:] - work_ends[:-1], 0)
+    latest_times = np.maximum(end_times, completed)
+    reported = np.maximum.accumulate(latest_times)
+    is_after_reports = begin_times[1:] >= reported[:-1]
+    for splits in _splits(pauses, is_after_reports):
         groups = _group_buffers(splits, pieces, busy, pauses)
         first_groups, length = _iterations(groups)
         parts = _find_inner_splits(groups, first_groups, pieces) if length == 1 else splits
         if (parts & ~splits).any():
             groups = _group_buffers(splits | parts, pieces, busy, pauses)
             first_groups, length = _iterations(groups)
-        members = (first_groups[:, np.newaxis] + np.arange(length)).ravel()
+        group_numbers = first_groups[:, np.newaxis] + np.arange(length)
+        members = group_numbers.ravel()
         if first_groups.size < FEWEST or groups.busy[members].sum() < OF_WORK * busy.sum():
             continue
-        last_rows = np.append(groups.first_rows[1:], len(timeline)) - 1
-        starts, ends = (
-            begin_times[groups.first_rows[first_groups]],
-            reported[last_rows[first_groups + length - 1]],
-        )
+        next_firsts = np.append(groups.first_rows[1:], len(timeline))
+        last_rows = next_firsts - 1
+        starts = begin_times[groups.first_rows[first_groups]]
+        ends = reported[last_rows[first_groups + length - 1]]
         follows = first_groups[1:] == first_groups[:-1] + length
         ends[:-1] = np.where(follows, starts[1:], ends[:-1])
         # An iteration that waits for work from before the loop includes that work's time.
-        load_end = int(np.max(end_times[: groups.first_rows[first_groups[0]]], initial=NEVER))
+        first_row = groups.first_rows[first_groups[0]]
+        load_end = int(np.max(end_times[:first_row], initial=NEVER))
         skipped_iterations = int(np.searchsorted(starts, load_end))
         skipped_iterations *= starts.size - skipped_iterations >= FEWEST
         ends = np.maximum(ends, starts + 1)
-        median_times = np.median(groups.busy[members].reshape(-1, length), axis=0)
-        profile = tuple(np.rint(median_times).astype(np.int64).tolist())
+        iteration_times = groups.busy[members].reshape(-1, length)
+        median_times = np.median(iteration_times, axis=0)
+        rounded_times = np.rint(median_times).astype(np.int64)
+        profile = tuple(rounded_times.tolist())
+        share = _share(groups, first_groups, length)
         return Repeats(
             starts[skipped_iterations:],
             ends[skipped_iterations:],
             length,
-            _share(groups, first_groups, length),
+            share,
             profile,
         )
     return None
@@ -154,7 +162,8 @@ def _share(groups: _BufferGroups, first_groups: Places, length: int) -> float:
     """Return the share of the groups that belong to iterations with the usual number of pieces."""
     piece_counts = groups.rows(length)[0][first_groups]
     common_count = np.bincount(piece_counts).max()
-    return float(common_count * length / (first_groups[-1] + length - first_groups[0]))
+    span_length = first_groups[-1] + length - first_groups[0]
+    return float(common_count * length / span_length)
 
 
 def begins_of(timeline: pd.DataFrame) -> Times:
@@ -168,19 +177,24 @@ def begins_of(timeline: pd.DataFrame) -> Times:
 def reported_ends(timeline: pd.DataFrame, starts: Times, ends: Times) -> Times:
     """Return when all work that began in each stretch was reported complete."""
     start_times = timeline["started"].to_numpy(dtype=np.int64)
-    done = timeline["completed"].fillna(timeline["ended"]).to_numpy(dtype=np.int64)
-    latest = np.maximum.accumulate(np.maximum(done, timeline["ended"].to_numpy(np.int64)))
+    known_ends = timeline["completed"].fillna(timeline["ended"])
+    done = known_ends.to_numpy(dtype=np.int64)
+    end_times = timeline["ended"].to_numpy(np.int64)
+    latest = np.maximum.accumulate(np.maximum(done, end_times))
     last_rows = np.searchsorted(start_times, ends, side="left") - 1
-    return np.where(last_rows >= 0, latest[np.maximum(last_rows, 0)], starts)
+    latest_before = latest[np.maximum(last_rows, 0)]
+    return np.where(last_rows >= 0, latest_before, starts)
 
 
 def _group_buffers(splits: Flags, pieces: Times, busy: Times, pauses: Times) -> _BufferGroups:
-    first_rows = np.concatenate(([0], np.flatnonzero(splits) + 1))
-    last_rows = np.append(first_rows[1:], pieces.size) - 1
-    piece_sums, took = (np.add.reduceat(column, first_rows) for column in (pieces, busy))
-    return _BufferGroups(
-        first_rows, piece_sums, took, np.append(pauses, -1)[last_rows], bool(splits.any())
-    )
+    split_places = np.flatnonzero(splits) + 1
+    first_rows = np.concatenate(([0], split_places))
+    next_firsts = np.append(first_rows[1:], pieces.size)
+    last_rows = next_firsts - 1
+    piece_sums = np.add.reduceat(pieces, first_rows)
+    took = np.add.reduceat(busy, first_rows)
+    group_pauses = np.append(pauses, -1)[last_rows]
+    return _BufferGroups(first_rows, piece_sums, took, group_pauses, bool(splits.any()))
 
 
 def _find_inner_splits(groups: _BufferGroups, first_groups: Places, pieces: Times) -> Flags:
@@ -192,19 +206,27 @@ def _find_inner_splits(groups: _BufferGroups, first_groups: Places, pieces: Time
     no_splits = np.zeros(pieces.size - 1, bool)
     if not first_groups.size:
         return no_splits
-    usual_pieces = int(np.bincount(groups.pieces[first_groups]).argmax())
-    holds_several = (groups.pieces > usual_pieces) & (groups.pieces % usual_pieces == 0)
-    sizes, sums = np.diff(np.append(groups.first_rows, pieces.size)), np.cumsum(pieces)
-    pieces_before = np.repeat(sums[groups.first_rows] - pieces[groups.first_rows], sizes)
-    return (np.repeat(holds_several, sizes) & ((sums - pieces_before) % usual_pieces == 0))[:-1]
+    group_pieces = groups.pieces[first_groups]
+    usual_pieces = int(np.bincount(group_pieces).argmax())
+    is_multiple = groups.pieces % usual_pieces == 0
+    holds_several = (groups.pieces > usual_pieces) & is_multiple
+    sizes = np.diff(np.append(groups.first_rows, pieces.size))
+    sums = np.cumsum(pieces)
+    sums_before = sums[groups.first_rows] - pieces[groups.first_rows]
+    pieces_before = np.repeat(sums_before, sizes)
+    is_in_several = np.repeat(holds_several, sizes)
+    is_whole = (sums - pieces_before) % usual_pieces == 0
+    return (is_in_several & is_whole)[:-1]
 
 
 def _splits(pauses: Times, drained: Flags) -> Iterator[Flags]:
     """Yield the ways to split command buffers: by long pauses, by waits, not at all."""
     ordered = np.sort(pauses + _BRIEF)
-    ratios = (ordered[1:] / ordered[:-1])[: max(0, ordered.size - FEWEST)]
+    all_ratios = ordered[1:] / ordered[:-1]
+    ratios = all_ratios[: max(0, ordered.size - FEWEST)]
     if ratios.size and ratios.max() >= _APART:
-        yield pauses + _BRIEF > ordered[int(np.argmax(ratios))]
+        longest_pause = ordered[int(np.argmax(ratios))]
+        yield pauses + _BRIEF > longest_pause
     if drained.sum() >= FEWEST:
         yield drained
     yield np.zeros(pauses.size, bool)
@@ -232,19 +254,24 @@ def _iterations(groups: _BufferGroups) -> tuple[Places, int]:
         return no_iterations
     usual_pieces = np.bincount(groups.pieces).argmax()
     stretch = _mostly(groups.pieces == usual_pieces)
-    return (np.arange(*stretch), 1) if stretch[1] - stretch[0] >= FEWEST else no_iterations
+    if stretch[1] - stretch[0] >= FEWEST:
+        return (np.arange(*stretch), 1)
+    return no_iterations
 
 
 def _length(groups: _BufferGroups) -> int | None:
     """Return the length of the shortest row that repeats clearly; None without one."""
     single = groups.find_alike(1)
-    for length in range(2, min(_LONGEST, groups.number // FEWEST) + 1):
+    longest_length = min(_LONGEST, groups.number // FEWEST)
+    for length in range(2, longest_length + 1):
         alike_groups = groups.find_alike(length)
         begin, end = _mostly(alike_groups)
         if end - begin + length < FEWEST * length:
             continue
         chance = _SIGMAS * np.sqrt(0.5 / (end - begin))  # for two shares of one half
-        by = alike_groups[begin:end].mean() - single[begin : end + length - 1].mean()
+        alike_share = alike_groups[begin:end].mean()
+        single_share = single[begin : end + length - 1].mean()
+        by = alike_share - single_share
         if by > max(_CLEARER, chance):
             return length
     return None
@@ -253,14 +280,18 @@ def _length(groups: _BufferGroups) -> int | None:
 def _round(groups: _BufferGroups) -> int | None:
     """Return the length of a row of unlike groups that recurs, even if most of it is alike."""
     group_round = find_round(_make_group_row(groups, slice(None)))
-    return None if group_round is None or group_round.times < FEWEST else group_round.length
+    if group_round is None or group_round.times < FEWEST:
+        return None
+    return group_round.length
 
 
 def _make_group_row(groups: _BufferGroups, part: slice) -> GroupRow:
     """Return the values by which groups are compared, with the pause before each."""
-    pauses = np.concatenate(([0], groups.pauses[:-1]))[part]
+    earlier_pauses = np.concatenate(([0], groups.pauses[:-1]))
+    pauses = earlier_pauses[part]
     pieces = groups.pieces[part]
-    return GroupRow(pieces, groups.busy[part], pauses, np.zeros(pieces.size, np.int64))
+    requests = np.zeros(pieces.size, np.int64)
+    return GroupRow(pieces, groups.busy[part], pauses, requests)
 
 
 def _stretch(groups: _BufferGroups, alike_groups: Flags, length: int) -> tuple[int, int] | None:
@@ -269,19 +300,30 @@ def _stretch(groups: _BufferGroups, alike_groups: Flags, length: int) -> tuple[i
     If a row of groups differs from the one after it, rows before and after that break are compared:
     an outlier iteration has similar ones on both sides, the break between two loops has not.
     """
-    turns = np.flatnonzero(
-        np.diff(np.concatenate(([False], alike_groups, [False])).astype(np.int8))
-    )
-    begins, ends = turns[::2], turns[1::2]
+    padded = np.concatenate(([False], alike_groups, [False]))
+    turns = np.flatnonzero(np.diff(padded.astype(np.int8)))
+    begins = turns[::2]
+    ends = turns[1::2]
     if not begins.size:
         return None
     pieces, busy = groups.rows(length)
-    tail = _medians(busy, np.maximum(ends[:-1] - _LOOK, 0), ends[:-1])
-    head = _medians(busy, begins[1:], np.minimum(begins[1:] + _LOOK, busy.size))
-    spread = float(np.median(np.abs(np.diff(busy)))) if busy.size > 1 else 0.0
-    same_loops = np.abs(tail - head) <= np.maximum(_LEVEL * np.maximum(tail, head), _FAR * spread)
-    same_loops &= pieces[ends[:-1] - 1] == pieces[begins[1:]]
-    stretches = [[int(begins[0]), int(ends[0]), int(ends[0] - begins[0])]]
+    tail_starts = np.maximum(ends[:-1] - _LOOK, 0)
+    tail = _medians(busy, tail_starts, ends[:-1])
+    head_ends = np.minimum(begins[1:] + _LOOK, busy.size)
+    head = _medians(busy, begins[1:], head_ends)
+    spread = 0.0
+    if busy.size > 1:
+        spread = float(np.median(np.abs(np.diff(busy))))
+    level_distances = np.abs(tail - head)
+    least_distances = np.maximum(_LEVEL * np.maximum(tail, head), _FAR * spread)
+    same_loops = level_distances <= least_distances
+    pieces_before = pieces[ends[:-1] - 1]
+    pieces_behind = pieces[begins[1:]]
+    same_loops &= pieces_before == pieces_behind
+    first_begin = int(begins[0])
+    first_end = int(ends[0])
+    first_length = int(ends[0] - begins[0])
+    stretches = [[first_begin, first_end, first_length]]
     runs = zip(begins[1:].tolist(), ends[1:].tolist(), same_loops.tolist(), strict=True)
     for begin, end, is_same_loop in runs:
         last_stretch = stretches[-1]
@@ -289,24 +331,30 @@ def _stretch(groups: _BufferGroups, alike_groups: Flags, length: int) -> tuple[i
             last_stretch[1:] = [end, last_stretch[2] + end - begin]
         else:
             stretches.append([begin, end, end - begin])
-    sums = np.concatenate(([0], np.cumsum(groups.busy)))
+    summed_busy = np.cumsum(groups.busy)
+    sums = np.concatenate(([0], summed_busy))
     begin, end, alike_ones = max(stretches, key=lambda run: sums[run[1] + length] - sums[run[0]])
     if alike_ones < _ALIKE * (end - begin) or end - begin + length < FEWEST * length:
         return None
-    if sums[end + length] - sums[begin] < OF_WORK * sums[-1]:
+    stretch_work = sums[end + length] - sums[begin]
+    if stretch_work < OF_WORK * sums[-1]:
         return None
     return begin, end + length
 
 
 def _medians(values: Times, begins: Places, ends: Places) -> NDArray[np.float64]:
     """Return the median of the values in each stretch [begin, end) of at most `_LOOK` of them."""
-    places = begins[:, np.newaxis] + np.arange(_LOOK)
+    first_places = begins[:, np.newaxis]
+    places = first_places + np.arange(_LOOK)
     in_stretch = places < ends[:, np.newaxis]
-    values = np.where(in_stretch, values[np.minimum(places, values.size - 1)], FOREVER)
+    stretch_values = values[np.minimum(places, values.size - 1)]
+    values = np.where(in_stretch, stretch_values, FOREVER)
     values.sort(axis=1)
     numbers = ends - begins
     rows = np.arange(begins.size)
-    return (values[rows, (numbers - 1) // 2] + values[rows, numbers // 2]) / 2
+    lower_middles = values[rows, (numbers - 1) // 2]
+    upper_middles = values[rows, numbers // 2]
+    return (lower_middles + upper_middles) / 2
 
 
 def _mostly(flags: Flags) -> tuple[int, int]:
@@ -315,18 +363,22 @@ def _mostly(flags: Flags) -> tuple[int, int]:
     A true flag scores 1, a false one so much less that a stretch with a sum of zero has the share
     `_ALIKE` of true ones.
     """
-    scores = np.where(flags, 1.0, -_ALIKE / (1 - _ALIKE))
-    sums = np.concatenate(([0.0], np.cumsum(scores)))
+    penalty = -_ALIKE / (1 - _ALIKE)
+    scores = np.where(flags, 1.0, penalty)
+    summed_scores = np.cumsum(scores)
+    sums = np.concatenate(([0.0], summed_scores))
     lowest_sums = np.minimum.accumulate(sums)
     end = int(np.argmax(sums - lowest_sums))
-    return int(np.argmin(sums[: end + 1])), end
+    lowest_place = int(np.argmin(sums[: end + 1]))
+    return lowest_place, end
 
 
 def _in_rows(
     groups: _BufferGroups, alike_groups: Flags, begin: int, end: int, length: int
 ) -> Places:
     """Return the beginnings of rows of `length` groups, the longest pause before each."""
-    position = begin + find_begin(_make_group_row(groups, slice(begin, end)), length)
+    group_row = _make_group_row(groups, slice(begin, end))
+    position = begin + find_begin(group_row, length)
     row_begins = list[int]()
     while position + length <= end:
         row = (

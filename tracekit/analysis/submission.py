@@ -44,7 +44,8 @@ def describe_rate(number: int, iterations: pd.DataFrame | None) -> str:
     """Return the rate per step or iteration and per token in words; empty if both are unknown."""
     if iterations is None or iterations.empty:
         return ""
-    rate_text = f", {count(number / len(iterations))} per {unit(iterations)}"
+    rate = count(number / len(iterations))
+    rate_text = f", {rate} per {unit(iterations)}"
     try:
         return f"{rate_text} and {count(number / steady_tokens(iterations))} per token"
     except Unavailable:
@@ -75,9 +76,11 @@ def between_iterations(waits: Gaps, iterations: pd.DataFrame) -> NDArray[np.bool
     An iteration starts between the wait and the next commit, or the last one ends there.
     """
     begins, stops = spans(iterations)
-    marks = np.sort(np.append(begins, stops.max()))
+    all_marks = np.append(begins, stops.max())
+    marks = np.sort(all_marks)
     earlier_marks = np.searchsorted(marks, waits.starts, side="left")
-    return np.searchsorted(marks, waits.ends + _NEAR, side="right") > earlier_marks
+    marks_before_end = np.searchsorted(marks, waits.ends + _NEAR, side="right")
+    return marks_before_end > earlier_marks
 
 
 def per_iteration(waits: Gaps, iterations: pd.DataFrame) -> float:
@@ -87,8 +90,10 @@ def per_iteration(waits: Gaps, iterations: pd.DataFrame) -> float:
     if "variant" in ordered:
         variants = ordered["variant"].fillna("").astype(str)
     codes, names = pd.factorize(variants)
-    places = np.searchsorted(spans(ordered)[0], waits.starts, side="right") - 1
-    counts = np.bincount(places[places >= 0], minlength=len(ordered))
+    next_places = np.searchsorted(spans(ordered)[0], waits.starts, side="right")
+    places = next_places - 1
+    known_places = places[places >= 0]
+    counts = np.bincount(known_places, minlength=len(ordered))
     totals = np.bincount(codes, weights=counts, minlength=len(names))
     return float((totals / np.bincount(codes)).max())
 
@@ -129,35 +134,56 @@ def habits_of(
     waits = None if wait_gaps.count else 0.0
     if iterations is not None and not iterations.empty:
         waits = per_step(wait_gaps, iterations, structure)
-    idle, load = idle_time(gaps), loaded_time(loaded)
-    per_wait = len(buffers) / wait_gaps.count if wait_gaps.count else None
+    idle = idle_time(gaps)
+    load = loaded_time(loaded)
+    per_wait = None
+    if wait_gaps.count:
+        per_wait = len(buffers) / wait_gaps.count
     boundaries = gaps_of(gaps, Cause.BETWEEN_BUFFERS)
     encoding = _encoding(encoders, loaded) / max(1, load)
     shown_frames = count_presents(commits, present_requests, loop.start, loop.end)
     draws = iterations is not None and shown_frames >= max(1, len(iterations) // 2)
+    encoding_rises = rising_encoding(buffers) is not None
+    small_buffers = _are_small(buffers, iterations)
+    busy_time = int(buffers["busy"].sum())
+    late_commit = _commits_late(shares, idle, per_wait)
+    period = None
+    if wait_gaps.count:
+        period = load / wait_gaps.count
+    until_encoding = gaps_of(gaps, Cause.HOST).median
+    host_longer = host_time(wait_gaps, timeline, loaded) > busy_time
+    small_work = ways > parties[Party.WORKS] if savings is None else savings.is_by_round_trips
+    lost_wiring = None
+    if residency is not None:
+        lost_wiring = residency.has_lost_residency
+    outgrown = None
+    if room is not None:
+        outgrown = room.outgrown
+    other_stream = other_thread(gaps, cpu_profile, submissions)
+    asked_singly = _is_asked_singly(pauses, iterations, load, loop)
     return Habits(
         waits=waits,
         buffers=per_wait,
         encoding=encoding,
-        encoding_rises=rising_encoding(buffers) is not None,
-        late_commit=_commits_late(shares, idle, per_wait),
-        period=load / wait_gaps.count if wait_gaps.count else None,
+        encoding_rises=encoding_rises,
+        late_commit=late_commit,
+        period=period,
         idle=idle / max(1, load),
-        small_buffers=_are_small(buffers, iterations),
-        apart=_are_small(buffers, iterations) and _idles_within(gaps, iterations),
+        small_buffers=small_buffers,
+        apart=small_buffers and _idles_within(gaps, iterations),
         quantum=max((find_polling(thread)[0] for thread in threads_of(timeline)), default=0),
         boundary=boundaries.median,
-        until_encoding=gaps_of(gaps, Cause.HOST).median,
-        host_longer=host_time(wait_gaps, timeline, loaded) > int(buffers["busy"].sum()),
-        small_work=ways > parties[Party.WORKS] if savings is None else savings.is_by_round_trips,
-        lost_wiring=None if residency is None else residency.has_lost_residency,
-        outgrown=None if room is None else room.outgrown,
-        other_stream=other_thread(gaps, cpu_profile, submissions),
+        until_encoding=until_encoding,
+        host_longer=host_longer,
+        small_work=small_work,
+        lost_wiring=lost_wiring,
+        outgrown=outgrown,
+        other_stream=other_stream,
         host_activity=host_words(meanwhile),
         host_far_longer=not draws and _is_host_far_longer(parties, encoding * load),
         allocating=allocating is not None and allocating.is_most,
         allocating_rarely=_allocates_rarely(allocating, iterations),
-        asked_singly=_is_asked_singly(pauses, iterations, load, loop),
+        asked_singly=asked_singly,
     )
 
 
@@ -173,7 +199,8 @@ def _is_host_far_longer(parties: dict[Party, int], encoding: float) -> bool:
     a program that shows frames are less certain: it may wait for the display.
     """
     host = parties[Party.HOST]
-    return host > _FAR_LONGER * parties[Party.WORKS] and encoding < _SELDOM * host
+    longest_device_time = _FAR_LONGER * parties[Party.WORKS]
+    return host > longest_device_time and encoding < _SELDOM * host
 
 
 def _is_asked_singly(
@@ -185,7 +212,8 @@ def _is_asked_singly(
     """
     if pauses is None or iterations is None or iterations.empty:
         return False
-    return len(pauses) >= _NEARLY_ALL * (len(iterations) - 1) and load < _RARELY_ASKED * loop.length
+    least_pauses = _NEARLY_ALL * (len(iterations) - 1)
+    return len(pauses) >= least_pauses and load < _RARELY_ASKED * loop.length
 
 
 def _encoding(encoders: pd.DataFrame | None, loaded: pd.DataFrame) -> int:
@@ -210,9 +238,8 @@ def rising_encoding(buffers: pd.DataFrame) -> TrendLine | None:
     It must rise all the time, with certainty and by half of its initial value.
     """
     timed_buffers = buffers.dropna(subset=["encoding_start", "committed"]).sort_values("committed")
-    encoding_times = timed_buffers["committed"].to_numpy(dtype=np.float64) - timed_buffers[
-        "encoding_start"
-    ].to_numpy(dtype=np.float64)
+    commit_times = timed_buffers["committed"].to_numpy(dtype=np.float64)
+    encoding_times = commit_times - timed_buffers["encoding_start"].to_numpy(dtype=np.float64)
     line = fit_trend(encoding_times)
     if line is None or not line.is_steady or line.first_value <= 0:
         return None
@@ -241,7 +268,9 @@ def _idles_within(gaps: pd.DataFrame, iterations: pd.DataFrame | None) -> bool:
         return False
     all_gaps = gaps_of(gaps, *Cause)
     inner = ~between_iterations(all_gaps, iterations)
-    return int(all_gaps.lost_times[inner].sum()) > _MOST * int(all_gaps.lost_times.sum())
+    inner_time = int(all_gaps.lost_times[inner].sum())
+    total_lost_time = int(all_gaps.lost_times.sum())
+    return inner_time > _MOST * total_lost_time
 
 
 def host_time(waits: Gaps, timeline: pd.DataFrame, loaded: pd.DataFrame) -> int:
@@ -256,12 +285,17 @@ def host_time(waits: Gaps, timeline: pd.DataFrame, loaded: pd.DataFrame) -> int:
     )
     started = timeline["started"].to_numpy(dtype=np.int64)
     reported = np.maximum.accumulate(completed)
-    next_rows = np.minimum(np.searchsorted(started, waits.ends, side="left"), started.size - 1)
+    next_starts = np.searchsorted(started, waits.ends, side="left")
+    next_rows = np.minimum(next_starts, started.size - 1)
     prepared = reported[np.maximum(next_rows - 1, 0)], committed[next_rows]
-    starts = np.concatenate((np.where(begin_times == NEVER, committed, begin_times), prepared[0]))
+    host_starts = np.where(begin_times == NEVER, committed, begin_times)
+    starts = np.concatenate((host_starts, prepared[0]))
     ends = np.concatenate((committed, prepared[1]))
-    prepared = clip(starts, ends, int(started[0]), int(ends.max()))
-    return int(IntervalSet.from_spans(*prepared).measure_within(*spans(loaded)).sum())
+    first_start = int(started[0])
+    last_end = int(ends.max())
+    prepared = clip(starts, ends, first_start, last_end)
+    host_work = IntervalSet.from_spans(*prepared)
+    return int(host_work.measure_within(*spans(loaded)).sum())
 
 
 def annotated_readbacks(annotations: pd.DataFrame | None, window: Window) -> Gaps | None:
@@ -272,31 +306,34 @@ def annotated_readbacks(annotations: pd.DataFrame | None, window: Window) -> Gap
     """
     if annotations is None:
         return None
-    rows = annotations[annotations["name"] == READBACK].sort_values("start", kind="stable")
+    readbacks = annotations[annotations["name"] == READBACK]
+    rows = readbacks.sort_values("start", kind="stable")
     ends = spans(rows)[1]
     if ends.size == 0:
         return None
-    ends = ends[(ends > window.start) & (ends <= window.end)]
-    return Gaps(ends - 1, ends, np.ones(ends.size, np.int64))
+    is_within = (ends > window.start) & (ends <= window.end)
+    ends = ends[is_within]
+    counts = np.ones(ends.size, np.int64)
+    return Gaps(ends - 1, ends, counts)
 
 
 def in_flight(timeline: pd.DataFrame, window: Window) -> float:
     """Return the mean number of command buffers that are committed and not complete."""
-    committed, completed = (
-        timeline[name].to_numpy(dtype=np.int64, na_value=NEVER)
-        for name in ("committed", "completed")
-    )
+    committed = timeline["committed"].to_numpy(dtype=np.int64, na_value=NEVER)
+    completed = timeline["completed"].to_numpy(dtype=np.int64, na_value=NEVER)
     has_both_times = (committed != NEVER) & (completed >= committed)
     require_lives(timeline)
-    starts, ends = clip(
-        committed[has_both_times], completed[has_both_times], window.start, window.end
-    )
-    return float((ends - starts).sum() / window.length)
+    committed_times = committed[has_both_times]
+    completed_times = completed[has_both_times]
+    starts, ends = clip(committed_times, completed_times, window.start, window.end)
+    latencies = ends - starts
+    return float(latencies.sum() / window.length)
 
 
 def require_lives(timeline: pd.DataFrame) -> None:
     """Raise Unavailable if no command buffer has both a commit and a completion."""
-    if not (timeline["completed"] >= timeline["committed"]).fillna(value=False).any():
+    is_after_commit = timeline["completed"] >= timeline["committed"]
+    if not is_after_commit.fillna(value=False).any():
         raise Unavailable("no command buffer of the target has both a commit and a completion.")
 
 

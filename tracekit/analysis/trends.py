@@ -47,7 +47,9 @@ class TrendLine:
     @property
     def share(self) -> float:
         """The rise as a share of the first value."""
-        return self.rise / self.first_value if self.first_value > 0 else 0.0
+        if self.first_value > 0:
+            return self.rise / self.first_value
+        return 0.0
 
     @property
     def least_share(self) -> float:
@@ -76,25 +78,33 @@ def fit_trend(values: ArrayLike) -> TrendLine | None:
     None if fewer than `FEWEST` values are known.
     """
     numbers = np.asarray(values, dtype=np.float64)
-    places = np.flatnonzero(np.isfinite(numbers)).astype(np.float64)
+    finite_places = np.flatnonzero(np.isfinite(numbers))
+    places = finite_places.astype(np.float64)
     numbers = numbers[np.isfinite(numbers)]
     if numbers.size < FEWEST:
         return None
     x, y = _group_medians(places, numbers)
     slopes = _slopes(x, y)
     slope = float(np.median(slopes))
-    level = float(np.median(y - slope * x))
+    residuals = y - slope * x
+    levels = residuals
+    level = float(np.median(levels))
     lower, upper = _interval(slopes, y, y - slope * x)
     middle = x.size // 2
-    early = float(np.median(_slopes(x[:middle], y[:middle])))
-    late = float(np.median(_slopes(x[middle:], y[middle:])))
+    early_slopes = _slopes(x[:middle], y[:middle])
+    early = float(np.median(early_slopes))
+    late_slopes = _slopes(x[middle:], y[middle:])
+    late = float(np.median(late_slopes))
+    number = int(places.size)
+    first_value = level + slope * float(places[0])
+    last_value = level + slope * float(places[-1])
     return TrendLine(
-        number=int(places.size),
+        number=number,
         slope=slope,
         lower=lower,
         upper=upper,
-        first_value=level + slope * float(places[0]),
-        last_value=level + slope * float(places[-1]),
+        first_value=first_value,
+        last_value=last_value,
         halves=(early, late),
     )
 
@@ -105,16 +115,19 @@ def _group_medians(places: Numbers, numbers: Numbers) -> tuple[Numbers, Numbers]
     if size == 1:
         return places, numbers
     trimmed_size = numbers.size // size * size
-    x, y = (
-        np.median(column[:trimmed_size].reshape(-1, size), axis=1) for column in (places, numbers)
-    )
+    placed_blocks = places[:trimmed_size].reshape(-1, size)
+    x = np.median(placed_blocks, axis=1)
+    number_blocks = numbers[:trimmed_size].reshape(-1, size)
+    y = np.median(number_blocks, axis=1)
     return x, y
 
 
 def _slopes(x: Numbers, y: Numbers) -> Numbers:
     """Return the slopes of all pairs, in order."""
     earlier_places, later_places = np.triu_indices(x.size, 1)
-    return np.sort((y[later_places] - y[earlier_places]) / (x[later_places] - x[earlier_places]))
+    rises = y[later_places] - y[earlier_places]
+    runs = x[later_places] - x[earlier_places]
+    return np.sort(rises / runs)
 
 
 def _interval(slopes: Numbers, y: Numbers, residuals: Numbers) -> tuple[float, float]:
@@ -122,14 +135,23 @@ def _interval(slopes: Numbers, y: Numbers, residuals: Numbers) -> tuple[float, f
     number = y.size
     ties = np.unique(y, return_counts=True)[1].astype(np.float64)
     variance = number * (number - 1) * (2 * number + 5)
-    variance -= float((ties * (ties - 1) * (2 * ties + 5)).sum())
+    tie_terms = ties * (ties - 1) * (2 * ties + 5)
+    variance -= float(tie_terms.sum())
     deviations = residuals - np.median(residuals)
     squares = float((deviations**2).sum())
-    correlation = float((deviations[1:] * deviations[:-1]).sum()) / squares if squares else 0.0
+    correlation = 0.0
+    if squares:
+        correlation = float((deviations[1:] * deviations[:-1]).sum()) / squares
     correlation = min(max(correlation, 0.0), _LARGEST)
     reach = _SURE * np.sqrt(max(0.0, variance) / 18 * (1 + correlation) / (1 - correlation))
-    lower_rank = int(np.floor((slopes.size - reach) / 2))
-    upper_rank = int(np.ceil((slopes.size + reach) / 2))
-    lower = float(slopes[lower_rank]) if lower_rank >= 0 else -np.inf
-    upper = float(slopes[upper_rank]) if upper_rank < slopes.size else np.inf
+    exact_lower = (slopes.size - reach) / 2
+    lower_rank = int(np.floor(exact_lower))
+    exact_upper = (slopes.size + reach) / 2
+    upper_rank = int(np.ceil(exact_upper))
+    lower = -np.inf
+    if lower_rank >= 0:
+        lower = float(slopes[lower_rank])
+    upper = np.inf
+    if upper_rank < slopes.size:
+        upper = float(slopes[upper_rank])
     return lower, upper

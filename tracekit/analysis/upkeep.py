@@ -26,7 +26,8 @@ def allocations(resource_allocations: pd.DataFrame, window: Window) -> pd.DataFr
     target_rows = resource_allocations[resource_allocations["target"]]
     is_allocation = target_rows["event"].fillna("no name") == ALLOCATION
     if not target_rows.empty and not is_allocation.any():
-        words = ", ".join(sorted(set(target_rows["event"].fillna("no name").astype(str))))
+        event_names = target_rows["event"].fillna("no name").astype(str)
+        words = ", ".join(sorted(set(event_names)))
         raise Unavailable(f"which events of resources are allocations is not known: {words}.")
     return window.rows(target_rows[is_allocation], "time")
 
@@ -59,12 +60,15 @@ def find_allocating(
 
 def wirings(driver_events: pd.DataFrame) -> pd.DataFrame:
     """Return the rows in which the driver wired memory for the target."""
-    return driver_events[driver_events["target"] & (driver_events["event"].fillna("") == WIRE)]
+    is_wiring = driver_events["event"].fillna("") == WIRE
+    return driver_events[driver_events["target"] & is_wiring]
 
 
 def wiring(driver_events: pd.DataFrame, window: Window) -> tuple[Times, Times]:
     """Return when the driver wired memory for the target in the window, with overlaps joined."""
-    return union(*clip(*spans(wirings(driver_events)), window.start, window.end))
+    wiring_spans = spans(wirings(driver_events))
+    wired = clip(*wiring_spans, window.start, window.end)
+    return union(*wired)
 
 
 _SERVICE = "compiler"  # in the name of a process that compiles for others
@@ -72,7 +76,8 @@ _SERVICE = "compiler"  # in the name of a process that compiles for others
 
 def of_the_service(activity: pd.DataFrame) -> pd.DataFrame:
     """Return the compiler's work under its own name, whose client is not in the trace."""
-    return activity[activity["process"].fillna("").str.contains(_SERVICE, case=False)]
+    processes = activity["process"].fillna("")
+    return activity[processes.str.contains(_SERVICE, case=False)]
 
 
 def select_pipelines(device: Device, specializations: pd.DataFrame | None) -> pd.DataFrame | None:
@@ -105,7 +110,8 @@ def growing_sizes(resources: pd.DataFrame, window: Window) -> tuple[int, int] | 
     times = sized["time"].to_numpy(dtype=np.int64)
     sizes = sized["size"].to_numpy(dtype=np.int64)
     bounds = np.linspace(window.start, window.end, PARTS + 1)
-    part = np.clip(np.searchsorted(bounds, times, side="right") - 1, 0, PARTS - 1)
+    next_parts = np.searchsorted(bounds, times, side="right")
+    part = np.clip(next_parts - 1, 0, PARTS - 1)
     means = np.zeros(PARTS)
     for place in range(PARTS):
         part_sizes = sizes[part == place]
@@ -113,7 +119,8 @@ def growing_sizes(resources: pd.DataFrame, window: Window) -> tuple[int, int] | 
             return None
         means[place] = _mean_of_largest(part_sizes)
     pairs = combinations(range(PARTS), 2)
-    balance = sum(int(np.sign(means[later] - means[earlier_part])) for earlier_part, later in pairs)
+    steps = [int(np.sign(means[later] - means[earlier_part])) for earlier_part, later in pairs]
+    balance = sum(steps)
     if balance < _RISING or means[-1] < _LARGER * means[0]:
         return None
     return round(means[0]), round(means[-1])
@@ -143,15 +150,20 @@ def unlike_sizes(sizes: NDArray[np.int64]) -> UnlikeSizes | None:
     if sizes.size < _SIZES_FEWEST:
         return None
     lower_quantile, upper_quantile = np.quantile(sizes, (0.1, 0.9))
-    similar = sizes[(sizes >= lower_quantile / _NEAR) & (sizes <= upper_quantile * _NEAR)]
+    is_large_enough = sizes >= lower_quantile / _NEAR
+    is_small_enough = sizes <= upper_quantile * _NEAR
+    similar = sizes[is_large_enough & is_small_enough]
     distinct = np.unique(similar).size
     if upper_quantile > _NEAR * lower_quantile or distinct < _UNLIKE * similar.size:
         return None
-    return UnlikeSizes(sizes.size, distinct, int(similar.min()), int(similar.max()))
+    smallest = int(similar.min())
+    largest = int(similar.max())
+    return UnlikeSizes(sizes.size, distinct, smallest, largest)
 
 
 def _mean_of_largest(sizes: NDArray[np.int64]) -> float:
-    return float(sizes[sizes >= np.quantile(sizes, _LARGEST)].mean())
+    large_sizes = sizes[sizes >= np.quantile(sizes, _LARGEST)]
+    return float(large_sizes.mean())
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,15 +199,15 @@ class Trend:
         """Bytes per ns: the median of all pairs' slopes, by Theil and Sen."""
         length = float(self.bounds[1] - self.bounds[0])
         pairs = combinations(range(PARTS), 2)
-        return float(
-            np.median([(self.floors[b] - self.floors[a]) / ((b - a) * length) for a, b in pairs])
-        )
+        slopes = [(self.floors[b] - self.floors[a]) / ((b - a) * length) for a, b in pairs]
+        return float(np.median(slopes))
 
     @property
     def rising(self) -> bool:
         """Whether the lowest levels rise from part to part until the end, by Mann and Kendall."""
         pairs = combinations(range(PARTS), 2)
-        balance = sum(int(np.sign(self.floors[b] - self.floors[a])) for a, b in pairs)
+        steps = [int(np.sign(self.floors[b] - self.floors[a])) for a, b in pairs]
+        balance = sum(steps)
         later = int(self.floors[-1] - self.floors[PARTS // 2 - 1])
         return balance >= _RISING and later >= _LATER * self.grown
 
@@ -205,7 +217,8 @@ def levels(
 ) -> list[MemoryLevels]:
     """Return the known levels of the memory of each of the target's processes, the GPU's first."""
     reasons: list[str] = []
-    for frame, make in ((allocated_sizes, _read_allocated_levels), (process_samples, _resident)):
+    level_sources = ((allocated_sizes, _read_allocated_levels), (process_samples, _resident))
+    for frame, make in level_sources:
         try:
             if frame is None:
                 continue
@@ -213,7 +226,8 @@ def levels(
         except Unavailable as reason:
             reasons.append(str(reason))
             continue
-        memory_levels = [make(rows) for _, rows in target_rows.groupby("pid", sort=True)]
+        rows_by_process = target_rows.groupby("pid", sort=True)
+        memory_levels = [make(rows) for _, rows in rows_by_process]
         if all(level.sizes.size for level in memory_levels):
             return memory_levels
         reasons.append("A process of the target has samples of its memory without a size.")
@@ -226,11 +240,14 @@ def levels(
 
 def trend(memory_levels: list[MemoryLevels], window: Window) -> Trend:
     """Return the trend of the lowest levels, of all processes together."""
-    bounds = np.linspace(window.start, window.end, PARTS + 1).astype(np.int64)
+    exact_bounds = np.linspace(window.start, window.end, PARTS + 1)
+    bounds = exact_bounds.astype(np.int64)
     floors = np.zeros(PARTS, np.int64)
     for level in memory_levels:
         for part in range(PARTS):
-            there = (level.starts < bounds[part + 1]) & (level.ends > bounds[part])
+            starts_before = level.starts < bounds[part + 1]
+            ends_behind = level.ends > bounds[part]
+            there = starts_before & ends_behind
             if not there.any():
                 raise Unavailable(
                     f"{level.description} is not known in all parts of {window.name}, which is "
@@ -238,13 +255,15 @@ def trend(memory_levels: list[MemoryLevels], window: Window) -> Trend:
                     "for its samples."
                 )
             floors[part] += level.sizes[there].min()
-    return Trend(memory_levels[0].table, memory_levels[0].description, bounds, floors)
+    first_levels = memory_levels[0]
+    return Trend(first_levels.table, first_levels.description, bounds, floors)
 
 
 def _read_allocated_levels(rows: pd.DataFrame) -> MemoryLevels:
     sized_rows = rows.dropna(subset=["size"])
     starts = sized_rows["start"].to_numpy(dtype=np.int64)
-    lengths = sized_rows["duration"].fillna(0).to_numpy(dtype=np.int64)
+    known_durations = sized_rows["duration"].fillna(0)
+    lengths = known_durations.to_numpy(dtype=np.int64)
     sizes = sized_rows["size"].to_numpy(dtype=np.int64)
     return MemoryLevels("allocated_sizes", "memory of the GPU", starts, starts + lengths, sizes)
 

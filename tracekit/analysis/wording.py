@@ -77,14 +77,15 @@ def sentence_of(finding: Finding) -> str:
     sentence = (
         _render_template(finding.wording, shown_facts) if finding.wording else finding.message
     )
-    doubt = (
-        _render_template(f"shared/{UNCOMPARED}", shown_facts) if UNCOMPARED in shown_facts else ""
-    )
+    doubt = ""
+    if UNCOMPARED in shown_facts:
+        doubt = _render_template(f"shared/{UNCOMPARED}", shown_facts)
     return f"{sentence} {doubt}".rstrip()
 
 
 def _render_template(name: str, shown_facts: dict[str, ShownFact]) -> str:
-    return " ".join(_environment().get_template(f"{name}.txt").render(shown_facts).split())
+    template = _environment().get_template(f"{name}.txt")
+    return " ".join(template.render(shown_facts).split())
 
 
 def put_into_words(finding: Finding) -> Finding:
@@ -98,7 +99,8 @@ def put_advice(finding: Finding, kind: ProgramKind) -> Finding:
         return finding
     words = advice(finding.lever, kind)
     if finding.also:
-        words = f"{words} {brief(finding.also)}".rstrip()
+        other_words = brief(finding.also)
+        words = f"{words} {other_words}".rstrip()
     return replace(finding, advice=words)
 
 
@@ -123,6 +125,7 @@ def headline(finding: Finding) -> str:
     shown_facts = {fact.name: ShownFact(fact) for fact in finding.facts}
     for name, words in _SHARES.items():
         if name in shown_facts and ("{window}" not in words or "window" in shown_facts):
-            share = words.format(share=shown_facts[name], window=shown_facts.get("window", ""))
+            window = shown_facts.get("window", "")
+            share = words.format(share=shown_facts[name], window=window)
             return f"{title}: {share}."
     return f"{title}."

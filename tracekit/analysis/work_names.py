@@ -88,14 +88,17 @@ class NamedWork:
 
     def name_longest(self, chosen: NDArray[np.bool_], number: int = 3) -> str:
         """Return the names of the chosen pieces, the longest time first."""
+        chosen_costs = self.costs(chosen)
         total_times = np.bincount(
-            self.codes[chosen], weights=self.costs(chosen), minlength=len(self.names)
+            self.codes[chosen], weights=chosen_costs, minlength=len(self.names)
         )
-        order = [
-            int(code) for code in np.argsort(-total_times, kind="stable") if total_times[code] > 0
-        ]
-        more = f" and {len(order) - number} more" if len(order) > number else ""
-        return ", ".join(f"“{self.names[code]}”" for code in order[:number]) + more
+        longest_first = np.argsort(-total_times, kind="stable")
+        order = [int(code) for code in longest_first if total_times[code] > 0]
+        more = ""
+        if len(order) > number:
+            more = f" and {len(order) - number} more"
+        listed_names = [f"“{self.names[code]}”" for code in order[:number]]
+        return ", ".join(listed_names) + more
 
 
 def named_work(gpu: Device, loop: Window, shader_runs: pd.DataFrame | None) -> NamedWork:
@@ -112,7 +115,8 @@ def named_work(gpu: Device, loop: Window, shader_runs: pd.DataFrame | None) -> N
     if rows.empty:
         raise Unavailable(f"no work of the target starts in {loop.name}.")
     rows = in_order(rows)
-    codes, there = pd.factorize(labelled.loc[rows.index])
+    row_labels = labelled.loc[rows.index]
+    codes, there = pd.factorize(row_labels)
     names = tuple(family_names[code] for code in there)
     if all(map(is_unnamed, names)):
         raise Unavailable(f"the labels of the target's work do not name kernels. {_HOW_TO_GET}")
@@ -151,18 +155,17 @@ def reasons(name: str, earlier_names: Iterable[str]) -> tuple[str, ...]:
     ]
     if not namesakes:
         return ()
-    nearest_parts = min(
-        namesakes[-_LOOKED_AT:], key=lambda namesake: len(_changes(namesake, parts))
-    )
-    return tuple(
-        _words(old_part, new_part) for old_part, new_part in _changes(nearest_parts, parts)
-    )
+    latest_namesakes = namesakes[-_LOOKED_AT:]
+    nearest_parts = min(latest_namesakes, key=lambda namesake: len(_changes(namesake, parts)))
+    changes = _changes(nearest_parts, parts)
+    return tuple(_words(old_part, new_part) for old_part, new_part in changes)
 
 
 def _changes(old_parts: list[str], new_parts: list[str]) -> list[tuple[str, str]]:
     """Return the differences, part by part if both have equally many."""
     if len(old_parts) == len(new_parts):
-        return [pair for pair in zip(old_parts, new_parts, strict=True) if pair[0] != pair[1]]
+        part_pairs = zip(old_parts, new_parts, strict=True)
+        return [pair for pair in part_pairs if pair[0] != pair[1]]
     blocks = SequenceMatcher(None, old_parts, new_parts, autojunk=False).get_opcodes()
     return [
         ("_".join(old_parts[i:j]), "_".join(new_parts[k:m]))
@@ -174,7 +177,10 @@ def _changes(old_parts: list[str], new_parts: list[str]) -> list[tuple[str, str]
 def _words(old_part: str, new_part: str) -> str:
     if not (_IS_DTYPE.match(old_part) and _IS_DTYPE.match(new_part)):
         return f"template value {old_part or 'none'} → {new_part or 'none'}"
-    old, new = (dtype.rstrip("sc") for dtype in (old_part, new_part))
+    old = old_part.rstrip("sc")
+    new = new_part.rstrip("sc")
     if old != new:
         return f"dtype {old} → {new}"
-    return f"an input of {_CLASSES[old_part[len(old) :]]} → {_CLASSES[new_part[len(new) :]]}"
+    old_class = _CLASSES[old_part[len(old) :]]
+    new_class = _CLASSES[new_part[len(new) :]]
+    return f"an input of {old_class} → {new_class}"

@@ -101,7 +101,8 @@ def compare_checksums(folder: Path, *, pruned: bool = False) -> ChecksumComparis
     for name, checksum in checksums.items():
         if pruned and name not in stamps and not _top(folder, name).exists():
             continue
-        fault = _fault(name, checksum, stamps.get(name), digests.get(name))
+        digest = digests.get(name)
+        fault = _fault(name, checksum, stamps.get(name), digest)
         if fault:
             faults.append(fault)
         else:
@@ -182,11 +183,13 @@ def _note(folder: Path, stage: str, stamps_before: Mapping[str, _FileStamp]) -> 
         checksums.pop(name, None)
     for name, digest in _digests(changed.items()):
         if digest is not None:
-            checksums[name] = Checksum(changed[name].size, digest, stage)
+            size = changed[name].size
+            checksums[name] = Checksum(size, digest, stage)
     note = _ChecksumNote(dict(sorted(checksums.items())))
     with replacing(folder / CHECKSUMS) as file:
         content = msgspec.json.encode(note)
-        file.write(msgspec.json.format(content, indent=1) + b"\n")
+        formatted = msgspec.json.format(content, indent=1)
+        file.write(formatted + b"\n")
 
 
 def _read_checksums(folder: Path) -> dict[str, Checksum] | None:
@@ -211,7 +214,8 @@ def _digests(files: Iterable[tuple[str, _FileStamp]]) -> Iterator[tuple[str, str
     stamps = dict(files)
     names = list(stamps)
     paths = [stamp.path for stamp in stamps.values()]
-    if sum(stamp.size for stamp in stamps.values()) < _LARGE:
+    total_size = sum(stamp.size for stamp in stamps.values())
+    if total_size < _LARGE:
         yield from zip(names, map(_digest, paths), strict=True)
         return
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="checksums") as pool:

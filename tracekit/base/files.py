@@ -52,7 +52,8 @@ def open_input(path: Path) -> BinaryIO:
     A pipe or a device, which could hang or never end, is refused as well.
     """
     try:
-        number = os.open(path, os.O_RDONLY | flags("O_NONBLOCK", "O_CLOEXEC"))
+        open_flags = os.O_RDONLY | flags("O_NONBLOCK", "O_CLOEXEC")
+        number = os.open(path, open_flags)
     except OSError as error:
         raise unreadable(path, error) from error
     mode = os.fstat(number).st_mode
@@ -168,7 +169,8 @@ def require_writable(path: Path) -> None:
         if special is None:
             place = _follow_links(path)
             _require_write(place)
-            folder = next(parent for parent in place.parents if parent.exists())
+            existing_parents = (parent for parent in place.parents if parent.exists())
+            folder = next(existing_parents)
             with tempfile.TemporaryFile(dir=folder):
                 pass
         elif isinstance(special, Path):
@@ -187,7 +189,8 @@ def making(folder: Path) -> Generator[Path]:
     folder.parent.mkdir(parents=True, exist_ok=True)
     for leftover in _find_abandoned(folder):
         shutil.rmtree(leftover, ignore_errors=True)
-    temporary = folder.with_name(f"{_mark(folder)}{secrets.token_hex(4)}")
+    suffix = secrets.token_hex(4)
+    temporary = folder.with_name(f"{_mark(folder)}{suffix}")
     temporary.mkdir()
     try:
         yield temporary
@@ -204,8 +207,10 @@ def _in_place_of(path: Path) -> Generator[BinaryIO]:
         path.parent.mkdir(parents=True, exist_ok=True)
         _require_write(path)
         # Not by mkstemp, whose files only their owner can read: here the umask decides.
-        mine = path.with_name(f"{_mark(path)}{secrets.token_hex(4)}")
-        handle = os.open(mine, os.O_WRONLY | os.O_CREAT | os.O_EXCL | flags("O_CLOEXEC"), 0o644)
+        suffix = secrets.token_hex(4)
+        mine = path.with_name(f"{_mark(path)}{suffix}")
+        open_flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | flags("O_CLOEXEC")
+        handle = os.open(mine, open_flags, 0o644)
         temporary = mine
         with os.fdopen(handle, "wb") as file:
             _forget_abandoned(path)
@@ -225,7 +230,8 @@ def _through(special: Path | int) -> Generator[BinaryIO]:
         yield file
         file.seek(0)
         if isinstance(special, Path):
-            with os.fdopen(os.open(special, os.O_WRONLY | flags("O_CLOEXEC")), "wb") as device:
+            number = os.open(special, os.O_WRONLY | flags("O_CLOEXEC"))
+            with os.fdopen(number, "wb") as device:
                 shutil.copyfileobj(file, device)
             return
         sys.stdout.flush()
@@ -247,7 +253,8 @@ def _special(path: Path) -> Path | int | None:
         return None
     for number in (1, 2):
         with suppress(OSError):
-            if os.path.samestat(status, os.fstat(number)) and not stat.S_ISCHR(status.st_mode):
+            is_same_file = os.path.samestat(status, os.fstat(number))
+            if is_same_file and not stat.S_ISCHR(status.st_mode):
                 return number
     if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
         return None

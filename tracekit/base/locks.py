@@ -66,7 +66,8 @@ def open_lock_file(path: Path, hint: str) -> Generator[int]:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | _FLAGS, 0o600)
+        open_flags = os.O_RDWR | os.O_CREAT | _FLAGS
+        handle = os.open(path, open_flags, 0o600)
     except OSError as error:
         raise RecordingError(f"{path} cannot be opened: {error.strerror}.", hint=hint) from error
     try:
@@ -134,7 +135,8 @@ def holding(path: Path, hint: str, purpose: str) -> Generator[tuple[int | None, 
 
 def note(handle: int, purpose: str) -> None:
     """Write this process and its purpose into a lock's file, if it can be written at all."""
-    ours = Holder(os.getpid(), start_of(os.getpid()), make_timestamp(), purpose)
+    process_start = start_of(os.getpid())
+    ours = Holder(os.getpid(), process_start, make_timestamp(), purpose)
     with suppress(OSError):  # a full disk; a file that another user made
         os.ftruncate(handle, 0)
         os.pwrite(handle, msgspec.json.encode(ours), 0)
@@ -149,5 +151,6 @@ def forget(handle: int) -> None:
 def read_holder(handle: int) -> Holder | None:
     """Return the note in the file; None if there is none that can be read."""
     with suppress(msgspec.MsgspecError):
-        return msgspec.json.decode(os.pread(handle, _LARGEST, 0), type=Holder)
+        content = os.pread(handle, _LARGEST, 0)
+        return msgspec.json.decode(content, type=Holder)
     return None

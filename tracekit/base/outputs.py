@@ -69,7 +69,8 @@ def require_apart(outputs: Iterable[Path], inputs: Iterable[Path] = ()) -> None:
         if place in places:
             raise UsageError(f"Two outputs are to be written to {place}.", hint="Name two.")
         places.add(place)
-        if any(place == path or _is_same_file(place, path) for path in read_paths):
+        are_same = [place == path or _is_same_file(place, path) for path in read_paths]
+        if any(are_same):
             raise UsageError(f"{output} is read, so it is not written.", hint="Name another place.")
         _require_outside(output, place)
 
@@ -125,7 +126,8 @@ def _is_same_file(path: Path, other_path: Path) -> bool:
 def _has_mark(path: Path) -> bool:
     with suppress(OSError), path.open("rb") as file:
         beginning = file.read(_ENDS)
-        file.seek(max(file.tell(), path.stat().st_size - _ENDS))
+        end_start = max(file.tell(), path.stat().st_size - _ENDS)
+        file.seek(end_start)
         end = file.read()
         return any(_MARK.search(part) for part in (beginning, end))
     return False
@@ -143,7 +145,8 @@ def _stamp(path: Path) -> bytes:
 
 def _is_noted(path: Path) -> bool:
     with suppress(OSError):
-        return _stamp(path) in (notes_folder() / _NOTES).read_bytes().split(b"\n")
+        notes = (notes_folder() / _NOTES).read_bytes()
+        return _stamp(path) in notes.split(b"\n")
     return False
 
 

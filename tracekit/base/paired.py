@@ -44,7 +44,8 @@ def paired_ratio(
     for value in (*a, *b):
         if not 0 < value < math.inf:
             raise InputError(f"A ratio needs finite numbers above 0; there is {value}.")
-    ratios = sorted(number / denominator for number, denominator in zip(a, b, strict=True))
+    measured_pairs = zip(a, b, strict=True)
+    ratios = sorted(number / denominator for number, denominator in measured_pairs)
     pairs = len(ratios)
     if not ratios:
         return Paired(None, None, None, 0)
@@ -65,7 +66,8 @@ def lower_rank(count: int, confidence: float = CONFIDENCE) -> int | None:
     if not 0 < confidence < 1:
         raise InputError(f"A confidence lies between 0 and 1; it is {confidence}.")
     # Whole numbers, as the probabilities of thousands of coins underflow in floating point.
-    allowed = math.floor((1 - Fraction(confidence)) * 2**count)
+    tail_share = 1 - Fraction(confidence)
+    allowed = math.floor(tail_share * 2**count)
     rank = 0
     ways = 1
     tail_ways = 0
@@ -78,4 +80,5 @@ def lower_rank(count: int, confidence: float = CONFIDENCE) -> int | None:
 
 def least_pairs(confidence: float = CONFIDENCE) -> int:
     """Return the least number of pairs for an interval: 6 for a confidence of 0.95."""
-    return next(count for count in itertools.count(2) if lower_rank(count, confidence))
+    counts = (count for count in itertools.count(2) if lower_rank(count, confidence))
+    return next(counts)

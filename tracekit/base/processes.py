@@ -94,7 +94,8 @@ class StopPolicy:
 
     def send(self, pid: int, number: int) -> None:
         """Send a signal to a process that began a group, or to that group."""
-        send_signal(pid, number, group=self.group or number == SIGKILL)
+        to_group = self.group or number == SIGKILL
+        send_signal(pid, number, group=to_group)
 
     def escalate(
         self, send: Callable[[int], None], wait_for_end: Callable[[float], bool]
@@ -165,7 +166,8 @@ class Child:
     def note_descendants(self) -> None:
         """Note the processes that it has started; after its end their origin cannot be known."""
         with suppress(psutil.Error):
-            self.descendants |= set(psutil.Process(self.pid).children(recursive=True))
+            children = psutil.Process(self.pid).children(recursive=True)
+            self.descendants |= set(children)
 
     def stop(self, policy: StopPolicy | None = None) -> bool:
         """Stop it by its policy, or another one; return whether it ended before it was killed.
@@ -243,7 +245,9 @@ def start_child(
     """
     child = None
     find_program(argv[0], env.get("PATH"), cwd)
-    gate = _gate(env, reads=policy.lifeline) if announce else ()
+    gate = ()
+    if announce:
+        gate = _gate(env, reads=policy.lifeline)
     stdin = subprocess.PIPE if policy.lifeline or announce else subprocess.DEVNULL
     try:
         with shield_signals():  # a signal within Popen would leave an unknown process behind

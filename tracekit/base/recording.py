@@ -248,7 +248,8 @@ def save(path: Path, value: object) -> None:
 
 def as_json(value: object) -> bytes:
     """Return `value` as indented JSON, with a line's end."""
-    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
+    encoded = msgspec.json.encode(value)
+    return msgspec.json.format(encoded, indent=2) + b"\n"
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -288,7 +289,8 @@ def stage(recording: Recording, name: str) -> Generator[None]:
 def mark(recording: Recording, name: str, state: str, message: str = "") -> None:
     """Write the state of one stage into `recording.json`."""
     provenance = recording.provenance()
-    stages = {**provenance.stages, name: Stage(state, make_timestamp(), message)}
+    stage = Stage(state, make_timestamp(), message)
+    stages = {**provenance.stages, name: stage}
     recording.save_provenance(replace(provenance, stages=stages))
 
 

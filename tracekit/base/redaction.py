@@ -111,10 +111,13 @@ def redact_provenance(provenance: Provenance, redact: Callable[[str], str]) -> P
 
     Versions, times, states, the workload's name and choices from a list stay as they are.
     """
+    redacted_lines = tuple(_arguments(line, redact) for line in provenance.command_lines)
+    redacted_provenance = _walk(provenance, redact)
+    redacted_command = _arguments(provenance.command, redact)
     return replace(
-        _walk(provenance, redact),
-        command=_arguments(provenance.command, redact),
-        command_lines=tuple(_arguments(line, redact) for line in provenance.command_lines),
+        redacted_provenance,
+        command=redacted_command,
+        command_lines=redacted_lines,
         redacted=True,
     )
 

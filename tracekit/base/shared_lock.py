@@ -132,7 +132,8 @@ def _open_lock_file(path: Path) -> int:
             raise
     if VARIABLE in os.environ:
         path.parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _FLAGS, _MODE)
+    open_flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | _FLAGS
+    handle = os.open(path, open_flags, _MODE)
     path.chmod(_MODE)  # whatever the umask is
     return handle
 
@@ -150,7 +151,8 @@ def _lock(handle: int, path: Path) -> bool:
 def _is_still(handle: int, path: Path) -> bool:
     """Tell whether the name is still that of the locked file."""
     try:
-        return os.path.samestat(os.fstat(handle), path.lstat())
+        held_status = os.fstat(handle)
+        return os.path.samestat(held_status, path.lstat())
     except OSError:
         return False
 

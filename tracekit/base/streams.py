@@ -131,7 +131,8 @@ class Guarded:
             self._afterwards.callback(
                 _put_back, self._stream, saved_descriptor, inheritable=is_inherited
             )
-            nowhere = os.open(os.devnull, os.O_WRONLY | flags("O_CLOEXEC"))
+            open_flags = os.O_WRONLY | flags("O_CLOEXEC")
+            nowhere = os.open(os.devnull, open_flags)
             os.dup2(nowhere, number, inheritable=is_inherited)
             os.close(nowhere)
 

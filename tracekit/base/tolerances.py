@@ -24,7 +24,8 @@ def as_float64(array: "mx.array") -> Floats:
     """Copy an array of MLX's, of any floating type, to numpy without losing a bit."""
     import mlx.core as mx  # noqa: PLC0415  pairs are compared without MLX, too
 
-    return np.array(array.astype(mx.float32), dtype=np.float64)
+    floats = array.astype(mx.float32)
+    return np.array(floats, dtype=np.float64)
 
 
 def relative_error(output: Floats, expected: Floats) -> float:
@@ -39,11 +40,14 @@ def relative_error(output: Floats, expected: Floats) -> float:
     if output.size == 0:
         return 0.0
     rows = (output.shape[0], -1)
-    apart = np.abs(output - expected).reshape(rows).max(axis=1)
-    largest = np.abs(expected).reshape(rows).max(axis=1)
+    differences = np.abs(output - expected).reshape(rows)
+    apart = differences.max(axis=1)
+    magnitudes = np.abs(expected).reshape(rows)
+    largest = magnitudes.max(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         errors = np.where(apart == 0, 0.0, apart / largest)
-    return float(np.where(np.isnan(errors), np.inf, errors).max())
+    worst_first = np.where(np.isnan(errors), np.inf, errors)
+    return float(worst_first.max())
 
 
 def require_accuracy(error: float, dtype: "mx.Dtype", subject: str, *, results: int = 1) -> float:

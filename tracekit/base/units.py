@@ -63,7 +63,8 @@ def stamp(moment_of_day: str) -> str:
         parsed_time = datetime.fromisoformat(moment_of_day)
     except ValueError:
         return moment_of_day
-    return f"{parsed_time:%Y-%m-%d %H:%M:%S} {parsed_time.tzname() or ''}".strip()
+    zone_name = parsed_time.tzname() or ""
+    return f"{parsed_time:%Y-%m-%d %H:%M:%S} {zone_name}".strip()
 
 
 def quantity(value: Number, unit: str) -> str:
@@ -121,7 +122,9 @@ def _format_scaled(value: float) -> str:
 def _format_prefixed(value: float) -> str:
     """Return a number with the prefix of its unit, or a space, as in "1.40 GHz"."""
     words = _format_scaled(value)
-    return words if words[-1].isalpha() else f"{words} "
+    if words[-1].isalpha():
+        return words
+    return f"{words} "
 
 
 def _count(value: float) -> str:
@@ -134,7 +137,8 @@ def _format_plain(value: float) -> str:
     if value == 0:
         return "0"
     rounded = float(f"{value:.{_DIGITS}g}")
-    integer_digits = math.floor(math.log10(abs(rounded))) + 1
+    magnitude = math.log10(abs(rounded))
+    integer_digits = math.floor(magnitude) + 1
     decimals = max(0, _DIGITS - integer_digits)
     text = f"{value:,.{decimals}f}"
     if "." in text and value == round(value):
@@ -175,7 +179,8 @@ def age(text: str) -> timedelta:
     match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*([hdw])", text.strip().lower(), re.ASCII)
     if match is None or float(match[1]) * _DAYS[match[2]] > _LONGEST:
         raise UsageError(f"Invalid age {text!r}.", hint="Write hours, days or weeks: 12h, 30d, 6w.")
-    return timedelta(days=float(match[1]) * _DAYS[match[2]])
+    days = float(match[1]) * _DAYS[match[2]]
+    return timedelta(days=days)
 
 
 def size_of(text: str) -> int:
@@ -184,8 +189,10 @@ def size_of(text: str) -> int:
     GB is 10⁹ bytes as disks are sold, GiB 2³⁰.
     """
     pattern = r"(\d{1,18}(?:\.\d{1,9})?)\s*(?:([kmgtp]?)(i?)b)?"
-    match = re.fullmatch(pattern, text.strip().lower(), re.ASCII)
+    stripped = text.strip().lower()
+    match = re.fullmatch(pattern, stripped, re.ASCII)
     if match is None or (match[3] and not match[2]):
         raise UsageError(f"Invalid size {text!r}.", hint="Write 50GB, 800MB or 20GiB.")
     base = 1024 if match[3] else 1000
-    return round(float(match[1]) * base ** _POWERS[match[2] or ""])
+    power = _POWERS[match[2] or ""]
+    return round(float(match[1]) * base**power)

@@ -123,7 +123,8 @@ def _require_plausible_size(archive: Path, members: Sequence[zipfile.ZipInfo]) -
 
 def _require_distinct(archive: Path, paths: Sequence[PurePosixPath]) -> None:
     """Raise InputError for a name that two members have, on file systems that ignore case too."""
-    name_counts = Counter(str(path).casefold() for path in paths)
+    folded_paths = [str(path).casefold() for path in paths]
+    name_counts = Counter(folded_paths)
     for name, number in name_counts.items():
         if number > 1:
             raise InputError(f"{archive} was not unpacked: it holds {name[:_LONGEST]!r} twice.")

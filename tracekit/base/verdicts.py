@@ -101,7 +101,8 @@ class Sessions:
         """Return None if both show a change for the worse by the limit, else the reason."""
         if self.sure is None or self.sure.lower_bound <= 0:
             return Doubt.CHANCE
-        if all(middle >= self.agreement * limit for middle in self.middles):
+        are_beyond = [middle >= self.agreement * limit for middle in self.middles]
+        if all(are_beyond):
             return None
         return Doubt.APART
 
@@ -213,7 +214,8 @@ class Shown:
         amount = self.amount(abs(change))
         if lower_bound is None or upper_bound is None:
             return amount
-        near, far = sorted((change - lower_bound, upper_bound - change))
+        distances = (change - lower_bound, upper_bound - change)
+        near, far = sorted(distances)
         outside = lower_bound > 0 or upper_bound < 0
         hides = outside and far >= abs(change)  # half a width would then seem to reach 0
         if self.scale == "ratio" and not hides and far <= _LIKE * near + _ROUNDED:
@@ -222,8 +224,11 @@ class Shown:
                 digits = 2
             return f"{abs(change) * 100:.{digits}f} % ± {far * 100:.{digits}f}"
         if outside:
-            smaller_bound, larger_bound = sorted((abs(lower_bound), abs(upper_bound)))
-            return f"{amount} ({self.amount(smaller_bound)} … {self.amount(larger_bound)})"
+            bound_sizes = (abs(lower_bound), abs(upper_bound))
+            smaller_bound, larger_bound = sorted(bound_sizes)
+            smaller_amount = self.amount(smaller_bound)
+            larger_amount = self.amount(larger_bound)
+            return f"{amount} ({smaller_amount} … {larger_amount})"
         return f"{amount} ({self.format_interval(lower_bound, upper_bound)})"
 
     def format_signed(
@@ -257,8 +262,11 @@ def sentence_of(
         return f"equivalent within {limit_text}: {formatter.format_signed(*estimate)}"
     if verdict is Verdict.UNCLEAR:
         words = f"changed by {formatter.format_signed(*estimate)}"
-        return f"{words}; {reason}" if reason else words
-    moved = f"{formatter.direction(change)} by {formatter.size(*estimate)}"
+        if not reason:
+            return words
+        return f"{words}; {reason}"
+    size_words = formatter.size(*estimate)
+    moved = f"{formatter.direction(change)} by {size_words}"
     if verdict in {Verdict.WORSE, Verdict.BETTER}:
         return f"{moved}, beyond your limit of {limit_text}"
     if abs(change) < limit:

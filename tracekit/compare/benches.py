@@ -23,15 +23,18 @@ def bench_sample(bench: "Bench", name: str) -> Sample:
     """
     parameters = {name: value for name, value in asdict(bench.shape).items() if value is not None}
     parameters.update(bench.environment.get("variables", {}))
+    tracekit = str(bench.environment.get("tracekit", ""))
+    warmup = bench.settings.get("warmup")
+    machine = dict(bench.environment.get("machine", {}))
     provenance = Provenance(
-        tracekit=str(bench.environment.get("tracekit", "")),
+        tracekit=tracekit,
         created=bench.started,
         recorder="bench",
         workload="bench",
         parameters=parameters,
         started=bench.started,
-        warmup=bench.settings.get("warmup"),
-        machine=dict(bench.environment.get("machine", {})),
+        warmup=warmup,
+        machine=machine,
     )
     times: list[Measurement] = []
     disturbed = ""
@@ -52,7 +55,8 @@ def _times(row: "BenchRow") -> Iterator[Measurement]:
     if row.macro is not None:
         yield _time(f"{row.name}_step", row.macro)
     if row.gpu_ns is not None:
-        yield Measurement(f"{row.name}_gpu", row.gpu_ns, "ns", Better.LOWER, samples=_gpu_ns(row))
+        samples = _gpu_ns(row)
+        yield Measurement(f"{row.name}_gpu", row.gpu_ns, "ns", Better.LOWER, samples=samples)
 
 
 def _time(name: str, timing: "Timing") -> Measurement:

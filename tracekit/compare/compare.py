@@ -217,19 +217,27 @@ def compare(
     changes = _changes(old, new, limits, pace)
     side_conditions = conditions(samples_before, samples_after)
     verdict, reason = overall(changes, side_conditions, limits)
-    pace_ratio = math.expm1(pace.slowdown) if pace.is_known else None
+    pace_ratio = None
+    if pace.is_known:
+        pace_ratio = math.expm1(pace.slowdown)
+    names_before = _names_of(samples_before)
+    names_after = _names_of(samples_after)
+    findings = finding_changes(samples_before, samples_after)
+    kernels = kernel_changes(samples_before, samples_after)
+    environment = differences(samples_before, samples_after)
+    shared = _names_of_shared(samples_before, samples_after)
     return Comparison(
-        before=_names_of(samples_before),
-        after=_names_of(samples_after),
+        before=names_before,
+        after=names_after,
         verdict=verdict,
         reason=reason,
         changes=changes,
-        findings=finding_changes(samples_before, samples_after),
-        kernels=kernel_changes(samples_before, samples_after),
-        environment=differences(samples_before, samples_after),
+        findings=findings,
+        kernels=kernels,
+        environment=environment,
         conditions=side_conditions,
         order=order,
-        shared=_names_of_shared(samples_before, samples_after),
+        shared=shared,
         pace=pace_ratio,
         limits=limits,
     )
@@ -261,9 +269,8 @@ def _changes(runs_before: Runs, runs_after: Runs, limits: Limits, pace: Pace) ->
             names.append(name)
     for name in limits.metrics:
         if name not in names:
-            raise UsageError(
-                f"No run has the metric {name!r}.", hint=f"They have: {', '.join(names)}."
-            )
+            names_text = ", ".join(names)
+            raise UsageError(f"No run has the metric {name!r}.", hint=f"They have: {names_text}.")
     changes = [judge_metric(name, runs_before, runs_after, pace, limits) for name in names]
     deciding = limits.metrics or speed_of(changes)
     marked = [replace(change, deciding=change.metric in deciding) for change in changes]
@@ -275,7 +282,8 @@ def _iter_metric_names(runs_before: Runs, runs_after: Runs) -> Iterator[str]:
     """Yield the names of tracekit's metrics and of the runs' own results, each once."""
     names = dict.fromkeys(METRICS)
     for sample in (*runs_before.samples, *runs_after.samples):
-        names.update(dict.fromkeys(measurement.name for measurement in sample.result.results))
+        result_names = [measurement.name for measurement in sample.result.results]
+        names.update(dict.fromkeys(result_names))
     yield from names
 
 
@@ -344,7 +352,9 @@ def parse_sides(words: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     if not places and len(words) == 2:  # noqa: PLR2004  one of each side
         return [words[0]], [words[1]]
     if len(places) == 1 and 0 < places[0] < len(words) - 1:
-        return list(words[: places[0]]), list(words[places[0] + 1 :])
+        words_before = list(words[: places[0]])
+        words_after = list(words[places[0] + 1 :])
+        return words_before, words_after
     raise UsageError(
         f"Two runs are compared, or several on both sides of a {SEPARATOR}.",
         hint=f"tracekit compare BEFORE AFTER, or: tracekit compare A1 A2 {SEPARATOR} B1 B2",
@@ -415,7 +425,9 @@ def _folder_of(path: Path) -> Path:
 
 
 def _sample(path: Path, name: str) -> Sample:
-    kind = lab.document_kind(path) if path.is_file() else ""
+    kind = ""
+    if path.is_file():
+        kind = lab.document_kind(path)
     if kind == lab.BENCH:
         return bench_sample(lab.read_bench(path), name)
     if kind:

@@ -64,8 +64,12 @@ def _kernel_change(
 
 
 def _shift_of_total(change: KernelChange) -> float:
-    total_before = change.before.total if change.before else 0
-    total_after = change.after.total if change.after else 0
+    total_before = 0
+    if change.before:
+        total_before = change.before.total
+    total_after = 0
+    if change.after:
+        total_after = change.after.total
     return abs(total_after - total_before)
 
 
@@ -77,12 +81,15 @@ def _kernels(samples: Sequence[Sample]) -> dict[str, Kernel]:
             frame = (sample.tables or {})["gpu_intervals"]
         except (KeyError, TracekitError):
             continue
-        target_rows = frame[frame["target"].astype(bool) & frame["duration"].notna()]
+        is_of_target = frame["target"].astype(bool)
+        target_rows = frame[is_of_target & frame["duration"].notna()]
         codes, names = families(target_rows["label"])
         durations = target_rows["duration"].to_numpy(dtype=np.int64)
         groups = grouped(codes.to_numpy(), durations, _PERCENTILES)
-        numbers = np.column_stack((groups.counts, groups.totals, groups.percentiles))
-        for code, row in zip(groups.codes.tolist(), numbers.tolist(), strict=True):
+        columns = (groups.counts, groups.totals, groups.percentiles)
+        numbers = np.column_stack(columns)
+        kernel_rows = zip(groups.codes.tolist(), numbers.tolist(), strict=True)
+        for code, row in kernel_rows:
             by_label.setdefault(names[code], []).append(row)
     return {label: _median_kernel(rows) for label, rows in by_label.items()}
 
@@ -130,7 +137,9 @@ def differences(
         if len(distinct_values) == 1:
             continue
         weight = _weigh(name, distinct_values, samples_before, samples_after)
-        difference = Difference(name, _join_distinct(old), _join_distinct(new), weight)
+        joined_before = _join_distinct(old)
+        joined_after = _join_distinct(new)
+        difference = Difference(name, joined_before, joined_after, weight)
         if weight is Weight.VOID:
             void.append(difference)
         else:
@@ -167,7 +176,8 @@ def _measure_the_same(samples_before: Sequence[Sample], samples_after: Sequence[
     for sample in (*samples_before, *samples_after):
         if not sample.result.provenance.command:
             return False
-        names = frozenset(number.name for number in sample.result.results)
+        results = sample.result.results
+        names = frozenset(number.name for number in results)
         printed.add(names - {"wall_time"})
     return len(printed) == 1 and frozenset() not in printed
 
@@ -176,10 +186,14 @@ def _facts(sample: Sample) -> dict[str, str]:
     run = sample.result.provenance
     machine = run.machine
     target_names = {target.name for target in run.targets if target.name}
+    workload = _subject(run)
+    recorder = _CLOCKS.get(run.recorder, "trace of Instruments")
+    templates = ", ".join(run.templates)
+    instruments = ", ".join(run.instruments)
     facts = {
-        "workload": _subject(run),
+        "workload": workload,
         # The clock of the times: exports of others are traces, too.
-        "recorder": _CLOCKS.get(run.recorder, "trace of Instruments"),
+        "recorder": recorder,
         "target": ", ".join(sorted(target_names)),
         "chip": machine.get("chip"),
         "model": machine.get("model"),
@@ -191,8 +205,8 @@ def _facts(sample: Sample) -> dict[str, str]:
         "operating system": machine.get("os"),
         "kernel": machine.get("release"),
         "Instruments": "" if run.recorder == "host" else run.recorder_version,
-        "templates": ", ".join(run.templates),
-        "instruments": ", ".join(run.instruments),
+        "templates": templates,
+        "instruments": instruments,
         "method": run.method,
         "counters": run.counters,
         "method used": run.used and run.used.method,
@@ -217,7 +231,9 @@ def _subject(run: Provenance) -> str:
     """Return the program or workload of a run; empty for exports of others, which name none."""
     if run.command:
         return run.command[0]
-    return "" if run.recorder == "import" else run.workload
+    if run.recorder == "import":
+        return ""
+    return run.workload
 
 
 def _words(value: object) -> str:
@@ -346,7 +362,8 @@ def finding_changes(
 
 
 def _rank_of_change(change: FindingChange) -> tuple[int, int, str]:
-    return list(Became).index(change.course), change.severity.rank, change.rule
+    course_rank = list(Became).index(change.course)
+    return course_rank, change.severity.rank, change.rule
 
 
 def _finding_change(
@@ -361,7 +378,8 @@ def _finding_change(
         reason = _unseen(rule, samples_after)
     finding_before = old[0] if old else None
     finding_after = new[0] if new else None
-    worst = min((*old, *new), key=lambda finding: finding.severity.rank)
+    all_findings = (*old, *new)
+    worst = min(all_findings, key=lambda finding: finding.severity.rank)
     return FindingChange(
         rule=rule,
         course=_course(rule, finding_before, finding_after, reason),
@@ -389,7 +407,8 @@ def _findings(rule: str, samples: Sequence[Sample]) -> Iterator[Finding]:
 def _unseen(rule: str, samples: Sequence[Sample]) -> str:
     """Return why the rule cannot be taken as passed in these runs; empty if it passed."""
     for sample in samples:
-        check = next((entry for entry in sample.result.checks if entry.rule == rule), None)
+        checks = (entry for entry in sample.result.checks if entry.rule == rule)
+        check = next(checks, None)
         if check is None:
             return "the rule was not among those that judged"
         if check.status is not Status.PASSED:

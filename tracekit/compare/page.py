@@ -71,7 +71,9 @@ def _metrics_table(compared: Comparison) -> Table:
             cells.append(row.equal)
         cells += [row.bounds, row.ruling]
         rows.append(tuple(cells))
-    title = f"metrics: {side(compared.before)} → {side(compared.after)}"
+    words_before = side(compared.before)
+    words_after = side(compared.after)
+    title = f"metrics: {words_before} → {words_after}"
     return title, tuple(columns), rows
 
 
@@ -79,7 +81,8 @@ def _findings_table(compared: Comparison) -> Table:
     rows: list[Sequence[str]] = []
     for change in compared.findings:
         runs_before, runs_after = _runs_with(change, compared)
-        rows.append((change.rule, course(change), runs_before, runs_after))
+        row = (change.rule, course(change), runs_before, runs_after)
+        rows.append(row)
     return "findings", ("finding", "became", "before", "after"), rows
 
 
@@ -87,7 +90,8 @@ def _kernels_table(compared: Comparison) -> Table:
     rows: list[Sequence[str]] = []
     for change in compared.kernels[:MOST_KERNELS]:
         medians = _format_sides(change, "p50")
-        rows.append((change.label, _counts(change), *medians, _ratio(change)))
+        row = (change.label, _counts(change), *medians, _ratio(change))
+        rows.append(row)
     return "work by label, p50", ("label", "count", "before", "after", "change"), rows
 
 
@@ -108,7 +112,8 @@ def side(names: Sequence[str]) -> str:
 
 def equal_pace(compared: Comparison) -> bool:
     """Whether a change is judged at equal machine pace: by reference work, or within pairs."""
-    return any(change.corrected or change.paired for change in compared.changes)
+    are_changed = [change.corrected or change.paired for change in compared.changes]
+    return any(are_changed)
 
 
 def how_sure(compared: Comparison) -> str:
@@ -118,9 +123,10 @@ def how_sure(compared: Comparison) -> str:
         sentences.append(f"Both sides have the same recording: {', '.join(compared.shared)}.")
     if compared.pace is not None:
         longer = "longer" if compared.pace >= 0 else "less"
+        pace_change = percent(abs(compared.pace))
         sentences.append(
             "At equal pace, the machine's own change is taken out of times and rates: fixed "
-            f"reference work took {percent(abs(compared.pace))} {longer} after than before."
+            f"reference work took {pace_change} {longer} after than before."
         )
     sentences.append(_explain_intervals(compared))
     sentences += compared.notes
@@ -135,7 +141,8 @@ def _explain_intervals(compared: Comparison) -> str:
             "Runs were recorded alternating, so each is compared with its neighbour in time, as "
             "drift affects both."
         )
-    if min(len(compared.before), len(compared.after)) > 1:
+    smaller_side = min(len(compared.before), len(compared.after))
+    if smaller_side > 1:
         return (
             "Intervals are of runs of each side and of blocks within them; "
             + _DRIFT[compared.order]
@@ -177,7 +184,8 @@ _SHARED = 3
 
 def _number_shared_reasons(compared: Comparison) -> dict[str, int]:
     """Number the reasons that several metrics share; the page gives each once, below the table."""
-    reason_counts = Counter(change.reason for change in compared.changes if change.reason)
+    reasons = [change.reason for change in compared.changes if change.reason]
+    reason_counts = Counter(reasons)
     places: dict[str, int] = {}
     for reason, times in reason_counts.items():
         if times >= _SHARED:
@@ -203,7 +211,9 @@ def ruling(change: Change, compared: Comparison | None = None) -> str:
         place = _number_shared_reasons(compared).get(change.reason)
     reason = f"({place})" if place else change.reason
     if change.verdict is None:
-        return "not judged" if change.better is Better.NEITHER else reason
+        if change.better is Better.NEITHER:
+            return "not judged"
+        return reason
     words = change.verdict.words
     if not reason:
         return words
@@ -220,9 +230,11 @@ def course(change: FindingChange) -> str:
 
 
 def _runs_with(change: FindingChange, compared: Comparison) -> tuple[str, str]:
+    presence_before = _presence(change.runs_before, len(compared.before))
+    presence_after = _presence(change.runs_after, len(compared.after))
     return (
-        _presence(change.runs_before, len(compared.before)),
-        _presence(change.runs_after, len(compared.after)),
+        presence_before,
+        presence_after,
     )
 
 
@@ -251,7 +263,9 @@ def _format_count(kernel: Kernel | None) -> str:
 
 
 def _format_sides(change: KernelChange, column: _Column) -> tuple[str, str]:
-    return _format_duration(change.before, column), _format_duration(change.after, column)
+    duration_before = _format_duration(change.before, column)
+    duration_after = _format_duration(change.after, column)
+    return duration_before, duration_after
 
 
 def _format_duration(kernel: Kernel | None, column: _Column) -> str:
@@ -292,23 +306,31 @@ def _rows(compared: Comparison) -> Iterator[ChangeRow]:
         bounds = NOTHING
         if change.low is not None and change.high is not None:
             bounds = wording.format_interval(change.low, change.high)
+        words_before = _format_value(change.before, change.unit)
+        words_after = _format_value(change.after, change.unit)
+        measured = _format_change(change.measured, wording)
+        equal = _format_change(paced_change, wording)
         yield ChangeRow(
             change=change,
-            before=_format_value(change.before, change.unit),
-            after=_format_value(change.after, change.unit),
-            measured=_format_change(change.measured, wording),
-            equal=_format_change(paced_change, wording),
+            before=words_before,
+            after=words_after,
+            measured=measured,
+            equal=equal,
             bounds=bounds,
             ruling=ruling(change, compared),
         )
 
 
 def _format_value(value: float | None, unit: str) -> str:
-    return NOTHING if value is None else quantity(value, unit)
+    if value is None:
+        return NOTHING
+    return quantity(value, unit)
 
 
 def _format_change(change: float | None, wording: Shown) -> str:
-    return NOTHING if change is None else wording.change(change)
+    if change is None:
+        return NOTHING
+    return wording.change(change)
 
 
 def merge_timelines(sample_before: Sample, sample_after: Sample) -> Timeline:
@@ -325,9 +347,11 @@ def merge_timelines(sample_before: Sample, sample_after: Sample) -> Timeline:
     tracks_after = _iter_shifted(new, "after", shift, highest_number)
     absences = [f"Before: {absence}" for absence in old.absences]
     absences += [f"After: {absence}" for absence in new.absences]
+    begin = min(old.begin, new.begin + shift)
+    end = max(old.end, new.end + shift)
     return Timeline(
-        begin=min(old.begin, new.begin + shift),
-        end=max(old.end, new.end + shift),
+        begin=begin,
+        end=end,
         tracks=(*tracks_before, *tracks_after),
         steady=old.steady and replace(old.steady, name="the steady window of the run before"),
         absences=tuple(absences),
@@ -335,12 +359,15 @@ def merge_timelines(sample_before: Sample, sample_after: Sample) -> Timeline:
 
 
 def _timeline(sample: Sample) -> Timeline:
-    return timeline(sample.result, Given(sample.tables or {}, sample.result.provenance))
+    given = Given(sample.tables or {}, sample.result.provenance)
+    return timeline(sample.result, given)
 
 
 def _aligned_begin(line: Timeline) -> int:
     """Return the place of a run that is aligned with the other's, in ns."""
-    return line.steady.start if line.steady else line.begin
+    if line.steady:
+        return line.steady.start
+    return line.begin
 
 
 def _highest_number(line: Timeline) -> int:
@@ -366,10 +393,11 @@ def _shift_track(track: Track, side: str, shift: int, number: int) -> Track:
             details.append(replace(detail, numbers=numbers))
         else:
             details.append(detail)
+    starts = track.starts + shift
     return replace(
         track,
         name=f"{side}: {track.name}",
-        starts=track.starts + shift,
+        starts=starts,
         details=tuple(details),
     )
 
@@ -394,12 +422,16 @@ def bar(change: Change, edge: float) -> tuple[float, float, float] | None:
     """
     if not change.relative or change.low is None or change.high is None or change.change is None:
         return None
-    return _place(change.low, edge), _place(change.high, edge), _place(change.change, edge)
+    low_place = _place(change.low, edge)
+    high_place = _place(change.high, edge)
+    change_place = _place(change.change, edge)
+    return low_place, high_place, change_place
 
 
 def _place(change: float, edge: float) -> float:
     visible = max(-edge, min(edge, change))
-    return round((visible / edge + 1) * WIDTH / 2, 1)
+    position = (visible / edge + 1) * WIDTH / 2
+    return round(position, 1)
 
 
 def render_comparison(
@@ -422,6 +454,14 @@ def render_comparison(
     timelines: Mapping[str, Any] = {}
     if samples_before and samples_after:
         timelines = drawn(merge_timelines(samples_before[0], samples_after[0]))
+    rows = [(row, bar(row.change, edge)) for row in _rows(compared)]
+    finding_rows = [_finding_row(change, compared) for change in compared.findings]
+    kernel_rows = [_kernel_row(change) for change in compared.kernels[:MOST_KERNELS]]
+    more_kernels = max(0, len(compared.kernels) - MOST_KERNELS)
+    sentence = how_sure(compared).removeprefix("* decides. ")
+    words_before = side(compared.before)
+    words_after = side(compared.after)
+    recorded = bool(samples_before and samples_after)
     return document(
         environment_of(redact),
         "compare/page.html",
@@ -429,17 +469,17 @@ def render_comparison(
         compared=compared,
         leads=_LEADS,
         nothing=NOTHING,
-        before=side(compared.before),
-        after=side(compared.after),
-        rows=[(row, bar(row.change, edge)) for row in _rows(compared)],
+        before=words_before,
+        after=words_after,
+        rows=rows,
         equal_pace=equal_pace(compared),
         edge=f"{edge * 100:.0f} %",
         bar_width=WIDTH,
-        findings=[_finding_row(change, compared) for change in compared.findings],
-        kernels=[_kernel_row(change) for change in compared.kernels[:MOST_KERNELS]],
-        more_kernels=max(0, len(compared.kernels) - MOST_KERNELS),
-        how_sure=how_sure(compared).removeprefix("* decides. "),
-        recorded=bool(samples_before and samples_after),
+        findings=finding_rows,
+        kernels=kernel_rows,
+        more_kernels=more_kernels,
+        how_sure=sentence,
+        recorded=recorded,
         version=tracekit_version,
         **timelines,
     )

@@ -42,12 +42,14 @@ def signed_rank(count: int, confidence: float) -> int | None:
     """
     max_sum = count * (count + 1) // 2
     if count * max_sum > 2 * _MOST_WORK:
-        variance = count * (count + 1) * (2 * count + 1) / 24
+        count_terms = count * (count + 1) * (2 * count + 1)
+        variance = count_terms / 24
         fourth = -count * (count + 1) * (2 * count + 1) * (3 * count**2 + 3 * count - 1) / 240
         return _approximate_rank(max_sum, variance, fourth / variance**2, confidence)
     ways = _one_way(max_sum, 2**count)
     for rank in range(1, count + 1):
-        ways[rank:] = ways[rank:] + ways[: len(ways) - rank]
+        shifted_ways = ways[: len(ways) - rank]
+        ways[rank:] = ways[rank:] + shifted_ways
     return _greatest(ways, 2**count, confidence)
 
 
@@ -74,11 +76,13 @@ def rank_sum(count: int, other_count: int, confidence: float) -> int | None:
     for part in range(1, smaller_count + 1):
         # The polynomial times 1 - q^(many + part), over 1 - q^part, cut in the middle.
         longer = many + part
-        ways[longer:] = ways[longer:] - ways[: max(0, len(ways) - longer)]
+        shifted_ways = ways[: max(0, len(ways) - longer)]
+        ways[longer:] = ways[longer:] - shifted_ways
         rows = -(-len(ways) // part)
         padded = np.zeros(rows * part, ways.dtype)
         padded[: len(ways)] = ways
-        ways = padded.reshape(rows, part).cumsum(axis=0).ravel()[: len(ways)]
+        summed_rows = padded.reshape(rows, part).cumsum(axis=0)
+        ways = summed_rows.ravel()[: len(ways)]
     return _greatest(ways, total, confidence)
 
 
@@ -97,8 +101,10 @@ def _one_way(max_sum: int, total: int) -> Ways:
 def _greatest(ways: Ways, total: int, confidence: float) -> int | None:
     tail_ways = 2 * np.cumsum(ways)
     # A fraction of whole numbers, because some chances are exactly at the limit.
-    allowed = math.floor((1 - Fraction(confidence)) * total)
-    limit = float(allowed) if tail_ways.dtype.kind == "f" else allowed
+    tail_share = 1 - Fraction(confidence)
+    allowed = math.floor(tail_share * total)
+    are_floats = tail_ways.dtype.kind == "f"
+    limit = float(allowed) if are_floats else allowed
     return int(np.searchsorted(tail_ways, limit, "right")) or None
 
 
@@ -111,8 +117,10 @@ def _approximate_rank(
     specification of distributions, Revue de l'Institut International de Statistique 5 (1938).
     """
     normal = statistics.NormalDist().inv_cdf((1 - confidence) / 2)
-    corrected = normal + kurtosis * (normal**3 - 3 * normal) / 24
-    rank = math.floor(max_sum / 2 + corrected * math.sqrt(variance) + 0.5)
+    correction = kurtosis * (normal**3 - 3 * normal) / 24
+    corrected = normal + correction
+    deviation = math.sqrt(variance)
+    rank = math.floor(max_sum / 2 + corrected * deviation + 0.5)
     return max(rank, 0) or None
 
 
@@ -143,7 +151,8 @@ def shift(
     if len(changes) * len(expected) > _MOST_DIFFERENCES:
         return _of_many(clip_outliers(changes), clip_outliers(expected), rank)
     ordered = sorted(_list_shifts(changes, expected))
-    return Interval(statistics.median(ordered), ordered[rank - 1], ordered[-rank])
+    middle = statistics.median(ordered)
+    return Interval(middle, ordered[rank - 1], ordered[-rank])
 
 
 _MOST_DIFFERENCES = 20_000  # are listed; of more, a bisection finds the few that are needed
@@ -173,17 +182,19 @@ def _difference(
         middle = lower_bound + (upper_bound - lower_bound) / 2
         if middle in {lower_bound, upper_bound}:
             break  # no floating-point number lies between the two
-        if int(np.searchsorted(ours, sorted_expected + middle, "right").sum()) > place:
+        counts_below = np.searchsorted(ours, sorted_expected + middle, "right")
+        if int(counts_below.sum()) > place:
             upper_bound = middle
         else:
             lower_bound = middle
     insertion_places = np.searchsorted(ours, sorted_expected + upper_bound, "right")
     places_before = np.clip(insertion_places - 1, 0, None)
     beyond = np.clip(insertion_places, None, len(ours) - 1)
-    near_differences = np.concatenate(
-        [ours[places_before] - sorted_expected, ours[beyond] - sorted_expected]
-    )
-    return float(near_differences[np.argmin(np.abs(near_differences - upper_bound))])
+    differences_before = ours[places_before] - sorted_expected
+    differences_beyond = ours[beyond] - sorted_expected
+    near_differences = np.concatenate([differences_before, differences_beyond])
+    distances = np.abs(near_differences - upper_bound)
+    return float(near_differences[np.argmin(distances)])
 
 
 def clip_outliers(changes: Sequence[float]) -> list[float]:
@@ -193,8 +204,10 @@ def clip_outliers(changes: Sequence[float]) -> list[float]:
     are if that is 0, or if more than three of ten would be odd.
     """
     centre = statistics.median(changes)
-    limit = _ODD * NORMAL_MAD * statistics.median(abs(change - centre) for change in changes)
-    odd = sum(abs(change - centre) > limit for change in changes)
+    distances = [abs(change - centre) for change in changes]
+    limit = _ODD * NORMAL_MAD * statistics.median(distances)
+    are_odd = [abs(change - centre) > limit for change in changes]
+    odd = sum(are_odd)
     if limit == 0 or odd > _MOST * len(changes):
         return list(changes)
     return [min(max(change, centre - limit), centre + limit) for change in changes]

@@ -61,7 +61,8 @@ class Sample:
 
     def measurement(self, name: str) -> analysis.Measurement | None:
         """Return the measurement of that name, by tracekit or by the workload itself."""
-        for metric in (*self.result.metrics, *self.result.results):
+        all_metrics = (*self.result.metrics, *self.result.results)
+        for metric in all_metrics:
             if metric.name == name:
                 return metric
         return None
@@ -125,7 +126,8 @@ class Blocks:
             raise analysis.Unavailable(self.absence)
         if analysis.recorded_tables(metric.measure) & _WHOLE:
             raise analysis.Unavailable("it is a number of the whole run, which has no parts.")
-        return tuple(float(analysis.inject(metric.measure, block)) for block in self._blocks)
+        block_values = [float(analysis.inject(metric.measure, block)) for block in self._blocks]
+        return tuple(block_values)
 
     def reference(self) -> tuple[float, ...]:
         """Return the median time of the reference work in each block; else nothing.
@@ -134,7 +136,8 @@ class Blocks:
         does between steps, to show how fast the machine is at that time. A few blocks without a
         reading get the median of the others.
         """
-        medians = np.array(list(map(self._median_reading, self._blocks)))
+        block_medians = list(map(self._median_reading, self._blocks))
+        medians = np.array(block_medians)
         has_reading = np.isfinite(medians)
         if not has_reading.size or has_reading.mean() < _LEAST_READ:
             return ()
@@ -143,7 +146,8 @@ class Blocks:
 
     def _median_reading(self, block: analysis.Given) -> float:
         """Return the median time of the reference work in a block, in ns; NaN without a reading."""
-        values = self._readings(block)["value"].to_numpy(dtype=np.float64)
+        values_column = self._readings(block)["value"]
+        values = values_column.to_numpy(dtype=np.float64)
         if not values.size:
             return math.nan
         return float(np.median(values))
@@ -162,10 +166,14 @@ class Blocks:
             gauges = block["gauges"].dropna(subset=["value"])
         except (KeyError, analysis.Unavailable, TracekitError):
             return pd.DataFrame({"value": [], "source": []}, dtype=object)
-        readings = gauges[(gauges["name"] == REFERENCE) & (gauges["unit"] == "ns")]
+        is_reference = gauges["name"] == REFERENCE
+        is_time = gauges["unit"] == "ns"
+        readings = gauges[is_reference & is_time]
         readings = readings[readings["value"] > 0]
-        readings = readings.assign(source=readings["source"].fillna("").astype(str))
-        workload_readings = readings[~readings["source"].str.startswith(OWN_REFERENCE)]
+        sources = readings["source"].fillna("").astype(str)
+        readings = readings.assign(source=sources)
+        is_own = readings["source"].str.startswith(OWN_REFERENCE)
+        workload_readings = readings[~is_own]
         return readings if workload_readings.empty else workload_readings
 
 
@@ -175,14 +183,16 @@ def _windows(tables: Mapping[str, pd.DataFrame]) -> list[analysis.Window]:
     steps = tables.get("steps")
     step_count = BLOCKS * LEAST_STEPS  # a run without steps is cut by its time
     if steps is not None and not steps.empty:
-        step_count = int(steps["start"].between(steady.start, steady.end, inclusive="left").sum())
+        is_steady = steps["start"].between(steady.start, steady.end, inclusive="left")
+        step_count = int(is_steady.sum())
     number = min(BLOCKS, step_count // LEAST_STEPS)
     if number < BLOCKS // 2:
         needed_steps = BLOCKS // 2 * LEAST_STEPS
         raise analysis.Unavailable(
             f"a spread within a run takes {needed_steps} steady steps, and it has {step_count}."
         )
-    edges = np.linspace(steady.start, steady.end, number + 1).astype(np.int64).tolist()
+    exact_edges = np.linspace(steady.start, steady.end, number + 1)
+    edges = exact_edges.astype(np.int64).tolist()
     return [analysis.Window(*pair) for pair in pairwise(edges)]
 
 
@@ -209,10 +219,12 @@ def _cut_table(name: str, frame: pd.DataFrame, window: analysis.Window) -> pd.Da
         return steady.assign(start=window.start, duration=window.length)
     if name in _STATES:
         starts, ends = analysis.spans(frame)
-        return frame[(starts < window.end) & (ends > window.start)]
+        is_overlapping = (starts < window.end) & (ends > window.start)
+        return frame[is_overlapping]
     for column in ("start", "time"):
         if column in frame:
-            return frame[(frame[column] >= window.start) & (frame[column] < window.end)]
+            is_within = (frame[column] >= window.start) & (frame[column] < window.end)
+            return frame[is_within]
     return frame
 
 
@@ -238,7 +250,8 @@ def runs(samples: Sequence[Sample]) -> Runs:
     """Cut each run into blocks; runs are in order of time if all times are known."""
     ordered = _order_by_time(samples)
     blocks = tuple(map(Blocks, ordered))
-    return Runs(tuple(ordered), blocks, tuple(block.reference() for block in blocks))
+    references = tuple(block.reference() for block in blocks)
+    return Runs(tuple(ordered), blocks, references)
 
 
 def _order_by_time(samples: Sequence[Sample]) -> Sequence[Sample]:

@@ -103,13 +103,15 @@ class SideValues:
         """The mean variance of a run, by that of its blocks; None if a run has none."""
         if not self.blocks or any(len(block) < 2 for block in self.blocks):  # noqa: PLR2004
             return None
-        return statistics.fmean(map(_VARIANCES[self.kind], self.blocks))
+        block_variances = map(_VARIANCES[self.kind], self.blocks)
+        return statistics.fmean(block_variances)
 
 
 def _of_median(blocks: Sequence[float]) -> float:
     """Return the variance of the median of as many normal values, by their median deviation."""
     middle = statistics.median(blocks)
-    deviation = NORMAL_MAD * statistics.median(abs(block - middle) for block in blocks)
+    distances = [abs(block - middle) for block in blocks]
+    deviation = NORMAL_MAD * statistics.median(distances)
     return deviation**2 * math.pi / 2 / len(blocks)
 
 
@@ -168,8 +170,10 @@ def _measure_blocks(
     freedom = 0
     for blocks in (*side_before.blocks, *side_after.blocks):
         freedom += len(blocks) - 1
-    variance_before = (old + run_deviation**2) / len(side_before.values)
-    variance_after = (new + run_deviation**2) / len(side_after.values)
+    block_variance = old + run_deviation**2
+    variance_before = block_variance / len(side_before.values)
+    block_variance_after = new + run_deviation**2
+    variance_after = block_variance_after / len(side_after.values)
     return quantile(freedom) * math.sqrt(variance_before + variance_after)
 
 
@@ -193,8 +197,10 @@ def _measure_repetitions(
 def _interpolate_quantile(freedom: float) -> float:
     """Return the quantile for a number of degrees that is not whole, linear in its reciprocal."""
     fewer = math.floor(freedom)
-    share = (1 / fewer - 1 / freedom) * fewer * (fewer + 1)
-    return quantile(fewer) + share * (quantile(fewer + 1) - quantile(fewer))
+    inverse_difference = 1 / fewer - 1 / freedom
+    share = inverse_difference * fewer * (fewer + 1)
+    next_quantile = quantile(fewer + 1)
+    return quantile(fewer) + share * (next_quantile - quantile(fewer))
 
 
 def _measure_runs(side_before: SideValues, side_after: SideValues) -> float | None:

@@ -91,7 +91,8 @@ class Pace:
 
     def find_run_deviation(self, limits: Limits) -> float:
         """Return the deviation that equal runs are assumed to have once the pace is taken out."""
-        doubt = limits.doubt * abs(self.slowdown) / math.sqrt(2)  # two runs share it
+        total_doubt = limits.doubt * abs(self.slowdown)
+        doubt = total_doubt / math.sqrt(2)  # two runs share it
         return math.hypot(min(limits.between, limits.paced), doubt)
 
 
@@ -106,12 +107,14 @@ def pace_of(
     all_references = (*runs_before.references, *runs_after.references)
     if not all(all_references) or not _have_the_same_reference_work(runs_before, runs_after):
         return unknown
-    slowdown = math.log(_median_reference(runs_after) / _median_reference(runs_before))
+    reference_ratio = _median_reference(runs_after) / _median_reference(runs_before)
+    slowdown = math.log(reference_ratio)
     return replace(unknown, is_known=True, slowdown=slowdown)
 
 
 def _have_the_same_reference_work(runs_before: Runs, runs_after: Runs) -> bool:
-    sources = {block.reference_source() for block in (*runs_before.blocks, *runs_after.blocks)}
+    all_blocks = (*runs_before.blocks, *runs_after.blocks)
+    sources = {block.reference_source() for block in all_blocks}
     if len(sources) > 1:
         return False
     for difference in differences(runs_before.samples, runs_after.samples):
@@ -135,12 +138,18 @@ def judge_metric(
     old = runs_before.values(name)
     new = runs_after.values(name)
     first_measurement = _first_measurement(name, runs_before, runs_after)
+    median_before = None
+    if old:
+        median_before = statistics.median(old)
+    median_after = None
+    if new:
+        median_after = statistics.median(new)
     change = Change(
         metric=name,
         unit=first_measurement.unit,
         better=first_measurement.better,
-        before=statistics.median(old) if old else None,
-        after=statistics.median(new) if new else None,
+        before=median_before,
+        after=median_after,
         relative=first_measurement.unit not in _COUNTED,
         values_before=tuple(old),
         values_after=tuple(new),
@@ -153,7 +162,8 @@ def judge_metric(
         odd = "a ratio takes values above 0"
         return replace(change, relative=False, measured=difference, change=difference, reason=odd)
     if scale.relative:
-        change = replace(change, measured=change.after / change.before - 1)
+        ratio = change.after / change.before
+        change = replace(change, measured=ratio - 1)
     else:
         change = replace(change, measured=difference)
     change = replace(change, corrected=scale.power != 0)
@@ -183,7 +193,8 @@ class _Scale:
     def from_change(cls, change: Change, pace: Pace, limits: Limits) -> "_Scale | None":
         if not change.relative:
             return cls(relative=False)
-        if not all(0 < value < math.inf for value in (*change.values_before, *change.values_after)):
+        all_values = (*change.values_before, *change.values_after)
+        if not all(0 < value < math.inf for value in all_values):
             return None
         power = pace.power(change)
         run_deviation = pace.find_run_deviation(limits) if power else limits.between
@@ -194,10 +205,13 @@ class _Scale:
             return value
         if not self.power:
             return math.log(value)
-        return math.log(value) + self.power * math.log(reference)
+        log_reference = math.log(reference)
+        return math.log(value) + self.power * log_reference
 
     def to_plain(self, value: float) -> float:
-        return math.expm1(value) if self.relative else value
+        if not self.relative:
+            return value
+        return math.expm1(value)
 
 
 def _judge_change(
@@ -230,11 +244,14 @@ def _judge_change(
         if change.corrected and verdict not in {None, Verdict.EQUIVALENT}:
             verdict = Verdict.UNCLEAR
             reason = "only taking the machine's pace out makes it seem so"
+    plain_change = scale.to_plain(change_interval.middle)
+    low = scale.to_plain(change_interval.lower_bound)
+    high = scale.to_plain(change_interval.upper_bound)
     return replace(
         change,
-        change=scale.to_plain(change_interval.middle),
-        low=scale.to_plain(change_interval.lower_bound),
-        high=scale.to_plain(change_interval.upper_bound),
+        change=plain_change,
+        low=low,
+        high=high,
         verdict=verdict,
         reason=reason,
     )
@@ -284,17 +301,21 @@ def judge_interval(
     """
     limit = limit_of(change, limits)
     scaled_limit = math.log1p(limit) if change.relative else limit
-    turn = 1 if change.better is Better.LOWER else -1
+    turn = 1
+    if change.better is not Better.LOWER:
+        turn = -1
     both_sessions = None
     if len(sessions) > 1 and min(map(len, sessions)) >= least_pairs():
         all_changes = list(chain.from_iterable(sessions))
         certain_interval = shift(all_changes, (), CERTAINTY)
         middles = list(map(middle, sessions))
         both_sessions = Sessions(middles, certain_interval).orient(turn)
-    verdict, doubt = verdict_of(change_interval.orient(turn), scaled_limit, both_sessions)
+    oriented_interval = change_interval.orient(turn)
+    verdict, doubt = verdict_of(oriented_interval, scaled_limit, both_sessions)
     if not doubt:
         return verdict, ""
-    return verdict, doubt.format(limit=shown_of(change).limit(limit))
+    limit_words = shown_of(change).limit(limit)
+    return verdict, doubt.format(limit=limit_words)
 
 
 def limit_of(change: Change, limits: Limits) -> float:
@@ -316,7 +337,8 @@ def sentence(change: Change, limits: Limits) -> str:
         return change.reason
     change_bounds = (change.change, change.low, change.high)
     limit = limit_of(change, limits)
-    return sentence_of(change.verdict, shown_of(change), change_bounds, limit, change.reason)
+    formatter = shown_of(change)
+    return sentence_of(change.verdict, formatter, change_bounds, limit, change.reason)
 
 
 def _side(name: str, side: Runs, scale: _Scale, reasons: list[str]) -> SideValues:
@@ -330,7 +352,9 @@ def _side(name: str, side: Runs, scale: _Scale, reasons: list[str]) -> SideValue
         metric = sample.measurement(name)
         if metric is None or metric.value is None:
             continue
-        reference = statistics.median(references) if references else 1.0
+        reference = 1.0
+        if references:
+            reference = statistics.median(references)
         values.append(scale.scale_value(metric.value, reference))
         places.append(place)
         repetition = _find_repetition(metric, scale)
@@ -343,8 +367,12 @@ def _side(name: str, side: Runs, scale: _Scale, reasons: list[str]) -> SideValue
             blocks.append(_blocks(parts, part_references, metric.value, scale))
         except Unavailable as reason:
             reasons.append(str(reason))
-    complete_blocks = tuple(blocks) if len(blocks) == len(values) else ()
-    complete_repetitions = tuple(repetitions) if len(repetitions) == len(values) else ()
+    complete_blocks = ()
+    if len(blocks) == len(values):
+        complete_blocks = tuple(blocks)
+    complete_repetitions = ()
+    if len(repetitions) == len(values):
+        complete_repetitions = tuple(repetitions)
     kind = _kind_of_parts(name, scale)
     return SideValues(tuple(values), complete_blocks, kind, tuple(places), complete_repetitions)
 
@@ -363,7 +391,8 @@ def _find_repetition(metric: Measurement, scale: _Scale) -> Repetition | None:
     """Return the variance on the scale of a program's own repetitions; None if it has none."""
     samples = metric.samples
     if len(samples) > 1 and not (scale.relative and min(samples) <= 0):
-        variance = statistics.variance(scale.scale_value(sample, 1.0) for sample in samples)
+        scaled_samples = [scale.scale_value(sample, 1.0) for sample in samples]
+        variance = statistics.variance(scaled_samples)
         return Repetition(variance, len(samples) - 1)
     if metric.deviation is None or metric.value is None:
         return None
@@ -381,7 +410,8 @@ def _blocks(
         raise Unavailable("its blocks are not like the whole, of which it is a sum or an end.")
     if scale.relative and min(parts) <= 0:
         raise Unavailable("it is 0 in a block.")
-    return tuple(scale.scale_value(*pair) for pair in zip(parts, references, strict=True))
+    part_pairs = zip(parts, references, strict=True)
+    return tuple(scale.scale_value(*pair) for pair in part_pairs)
 
 
 def _missing(name: str, runs_before: Runs, runs_after: Runs) -> str:

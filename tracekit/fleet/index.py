@@ -92,7 +92,8 @@ def entries_of(folder: Path) -> list[dict[str, Any]]:
             f"There is no run in {folder}.",
             hint="Name a folder of runs: a run is a folder with a recording.json.",
         )
-    return sorted(entries, key=lambda entry: entry["created"])[::-1]
+    oldest_first = sorted(entries, key=lambda entry: entry["created"])
+    return oldest_first[::-1]
 
 
 def _run_entries(folder: Path) -> list[dict[str, Any]]:
@@ -134,7 +135,8 @@ def _followed_metric(result: Result) -> Measurement | None:
 
 def _list_rules(result: Result) -> str:
     """Return the rules that found something, each once, in the order of the findings."""
-    rules = dict.fromkeys(finding.rule for finding in result.findings)
+    finding_rules = [finding.rule for finding in result.findings]
+    rules = dict.fromkeys(finding_rules)
     return ", ".join(rules)
 
 
@@ -166,7 +168,8 @@ def _bench_entry(file: Path) -> dict[str, Any]:
         return entry
     entry["created"] = bench.started
     entry["details"] = _describe_values(asdict(bench.shape))
-    chip = str(bench.environment.get("machine", {}).get("chip", ""))
+    machine = bench.environment.get("machine", {})
+    chip = str(machine.get("chip", ""))
     if chip:
         entry["machine"] = f"bench · {chip}"
     entry["verdict"] = _bench_verdict(bench)
@@ -235,13 +238,16 @@ def _markdown_row(entry: Mapping[str, Any]) -> tuple[str, ...]:
     followed = entry["followed"]
     value = "not available"
     if followed is not None:
-        value = f"{heading(followed.name)} {quantity(followed.value, followed.unit)}"
+        followed_value = quantity(followed.value, followed.unit)
+        value = f"{heading(followed.name)} {followed_value}"
     circumstances = filter(None, (entry["machine"], entry["details"]))
+    circumstances_words = " · ".join(circumstances)
+    verdict_words = f"{verdict.lead} {verdict.message}".strip()
     return (
         created,
         entry["name"],
-        " · ".join(circumstances),
-        f"{verdict.lead} {verdict.message}".strip(),
+        circumstances_words,
+        verdict_words,
         entry["findings"],
         value,
     )
@@ -261,7 +267,8 @@ def _read(run: Recording) -> tuple[Provenance, Result | None, str]:
         _log.info("A run cannot be read.", exc_info=True)
         return provenance, None, error.message
     stages = provenance.unfinished_stages or provenance.stages
-    states = ", ".join(f"{stage} {status.state}" for stage, status in stages.items())
+    stage_states = [f"{stage} {status.state}" for stage, status in stages.items()]
+    states = ", ".join(stage_states)
     command = f"tracekit analyze {quote_path(Path(run.folder.name))}"
     return provenance, None, f"Not analyzed yet ({states or 'nothing was done'}): {command}."
 
@@ -274,12 +281,15 @@ def _origin(run: Recording, provenance: Provenance) -> dict[str, Any]:
     if recorder == _GPUTRACE:
         recorder = "GPU frame capture"
     machine = (recorder, _chip(provenance), *provenance.templates)
+    machine_words = " · ".join(str(fact) for fact in machine if fact)
+    name = provenance.workload or targets or " ".join(provenance.command) or folder
+    details = _describe_values(provenance.parameters)
     return {
         "folder": folder,
         "created": provenance.created,
-        "name": provenance.workload or targets or " ".join(provenance.command) or folder,
-        "details": _describe_values(provenance.parameters),
-        "machine": " · ".join(str(fact) for fact in machine if fact),
+        "name": name,
+        "details": details,
+        "machine": machine_words,
         "links": _links(run),
     }
 
@@ -295,7 +305,8 @@ def _links(run: Recording) -> list[tuple[str, str]]:
     links: list[tuple[str, str]] = []
     for file, name in files:
         if file.exists():
-            address = f"{quote(run.folder.name)}/{quote(file.name)}"
+            quoted_file = quote(file.name)
+            address = f"{quote(run.folder.name)}/{quoted_file}"
             links.append((address, name))
     return links
 
@@ -324,7 +335,8 @@ def points(series: Sequence[float]) -> tuple[tuple[float, float], ...]:
     """
     maximum = max(series)
     difference = maximum - min(series)
-    step = (WIDTH - 2 * MARGIN) / max(1, len(series) - 1)
+    gap_count = max(1, len(series) - 1)
+    step = (WIDTH - 2 * MARGIN) / gap_count
     room = HEIGHT - 2 * MARGIN
     places: list[tuple[float, float]] = []
     for number, value in enumerate(series):

@@ -54,21 +54,24 @@ def _make_name_event(kind: str, pid: int, tid: int, name: str) -> Event:
 
 def _counters(levels: StepSeries, pid: int) -> Iterator[Event]:
     series = levels.unit or "value"
-    for time, value in zip(levels.times.tolist(), levels.values.tolist(), strict=True):
+    changes = zip(levels.times.tolist(), levels.values.tolist(), strict=True)
+    for time, value in changes:
         values = {series: value}
         yield {"ph": "C", "name": levels.name, "pid": pid, "ts": time / 1000, "args": values}
 
 
 def _slices(lane: Slices, pid: int, tid: int) -> Iterator[Event]:
     columns = (lane.starts.tolist(), lane.ends.tolist(), lane.codes.tolist())
-    for start, end, code, arguments in zip(*columns, known_of(lane), strict=True):
+    slices = zip(*columns, known_of(lane), strict=True)
+    for start, end, code, arguments in slices:
+        length = (end - start) / 1000
         yield {
             "ph": "X",
             "name": lane.names[code],
             "pid": pid,
             "tid": tid,
             "ts": start / 1000,
-            "dur": (end - start) / 1000,
+            "dur": length,
             "args": arguments,
         }
 
@@ -76,7 +79,8 @@ def _slices(lane: Slices, pid: int, tid: int) -> Iterator[Event]:
 def _chains(lane: Slices, pid: int, tid: int, started_chains: set[int]) -> Iterator[Event]:
     """Yield a step for each slice that is a link of a chain: the first begins the chain."""
     for flow in lane.flows:
-        for start, link in zip(lane.starts.tolist(), flow.tolist(), strict=True):
+        links = zip(lane.starts.tolist(), flow.tolist(), strict=True)
+        for start, link in links:
             if not link:
                 continue
             yield {

@@ -84,7 +84,8 @@ def convert_run(
         if form.write is None:
             write_speedscope(tables, name, redact, file)
         else:
-            form.write(list(tracks(tables, findings, redact)), file)
+            written_tracks = list(tracks(tables, findings, redact))
+            form.write(written_tracks, file)
     return [path]
 
 
@@ -103,7 +104,8 @@ def _each_table(tables: Tables, places: Mapping[str, Path]) -> list[Path]:
         try:
             frame = tables[name]
         except TracekitError as error:
-            report([Loss(Flaw.UNREADABLE, f"{name}: {error.message}", table=name)])
+            loss = Loss(Flaw.UNREADABLE, f"{name}: {error.message}", table=name)
+            report([loss])
             continue
         write_table(frame, file)
         files.append(file)

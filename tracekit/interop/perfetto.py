@@ -77,7 +77,8 @@ class _Writer:
         return self._uuid
 
     def _track(self, track: Track) -> int:
-        described = TrackDescriptor(parent_uuid=self._group(track.group), name=track.name)
+        group_id = self._group(track.group)
+        described = TrackDescriptor(parent_uuid=group_id, name=track.name)
         if isinstance(track, StepSeries):
             described.counter.unit_name = track.unit
         return self._describe(described)
@@ -92,7 +93,8 @@ class _Writer:
 
     def _levels(self, levels: StepSeries) -> None:
         uuid = self._track(levels)
-        for time, value in zip(levels.times.tolist(), levels.values.tolist(), strict=True):
+        changes = zip(levels.times.tolist(), levels.values.tolist(), strict=True)
+        for time, value in changes:
             packet = self._event(uuid, _COUNTER, time)
             packet.track_event.double_counter_value = value
             self._builder.write_packet(packet)
@@ -100,11 +102,14 @@ class _Writer:
     def _slices(self, lane: Slices, uuid: int) -> None:
         columns = (lane.starts.tolist(), lane.ends.tolist(), lane.codes.tolist())
         flows = zip(*(flow.tolist() for flow in lane.flows), strict=True)
-        for start, end, code, arguments in zip(*columns, known_of(lane), strict=True):
+        slices = zip(*columns, known_of(lane), strict=True)
+        for start, end, code, arguments in slices:
             begin = self._event(uuid, _BEGIN, start)
             names = begin.interned_data.event_names
-            begin.track_event.name_iid = _number(lane.names[code], self._names, names)
-            begin.track_event.flow_ids.extend(filter(None, next(flows, ())))
+            name_number = _number(lane.names[code], self._names, names)
+            begin.track_event.name_iid = name_number
+            links = filter(None, next(flows, ()))
+            begin.track_event.flow_ids.extend(links)
             self._annotate(begin, arguments)
             self._builder.write_packet(begin)
             self._builder.write_packet(self._event(uuid, _END, end))

@@ -22,13 +22,15 @@ _UNITS = {"cpu_profile": "nanoseconds", "cycle_profile": "none"}  # of the weigh
 def write_speedscope(tables: Tables, name: str, redact: Redact, file: BinaryIO) -> None:
     """Write the samples of threads that have stacks, the busiest first; InputError without any."""
     samples, symbols, unit = _find_samples(tables)
+    frames = list(_frames(symbols, redact))
+    profiles = list(_profiles(samples, symbols, unit, redact))
     document = {
         "$schema": _SCHEMA,
         "exporter": "tracekit",
         "name": name,
         "activeProfileIndex": 0,
-        "shared": {"frames": list(_frames(symbols, redact))},
-        "profiles": list(_profiles(samples, symbols, unit, redact)),
+        "shared": {"frames": frames},
+        "profiles": profiles,
     }
     file.write(msgspec.json.encode(document))
 
@@ -66,14 +68,16 @@ def _frames(symbols: Symbols, redact: Redact) -> Iterator[dict[str, Any]]:
 def _profiles(
     samples: pd.DataFrame, symbols: Symbols, unit: str, redact: Redact
 ) -> Iterator[dict[str, Any]]:
-    stacks: list[list[int]] = symbols.stacks.column("frames").to_pylist()
+    stack_lists = symbols.stacks.column("frames")
+    stacks: list[list[int]] = stack_lists.to_pylist()
     threads = samples.groupby(["process", "pid", "tid"], sort=False, dropna=False)
     by_weight = sorted(threads, key=lambda thread: -float(thread[1]["weight"].fillna(0).sum()))
     for (process, pid, tid), thread_samples in by_weight:
         weights = thread_samples["weight"].fillna(0).to_numpy(np.int64)
+        thread_title = f"{_text(process)} ({_text(pid)}), thread {_text(tid)}"
         yield {
             "type": "sampled",
-            "name": redact(f"{_text(process)} ({_text(pid)}), thread {_text(tid)}"),
+            "name": redact(thread_title),
             "unit": unit,
             "startValue": 0,
             "endValue": int(weights.sum()),
@@ -83,4 +87,6 @@ def _profiles(
 
 
 def _text(cell: object) -> str:
-    return "unknown" if pd.isna(cell) else str(cell)  # pyright: ignore[reportArgumentType, reportCallIssue]
+    if pd.isna(cell):  # pyright: ignore[reportArgumentType, reportCallIssue]
+        return "unknown"
+    return str(cell)

@@ -61,7 +61,8 @@ def known_of(track: Slices) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = [{} for _ in track.starts]
     for name, values in track.arguments.items():
         has_value = values.notna().to_numpy()
-        for place, value in zip(np.flatnonzero(has_value), values[has_value].tolist(), strict=True):
+        known_values = zip(np.flatnonzero(has_value), values[has_value].tolist(), strict=True)
+        for place, value in known_values:
             rows[place][name] = value
     return rows
 
@@ -114,7 +115,8 @@ def tracks(
     its encoders to their intervals on the device.
     """
     for track in _tracks(tables, findings):
-        group = replace(track.group, name=redact(track.group.name))
+        group_name = redact(track.group.name)
+        group = replace(track.group, name=group_name)
         redacted_track = replace(track, group=group, name=redact(track.name))
         if isinstance(redacted_track, Slices):
             redacted_track = _redact_slices(redacted_track, redact)
@@ -127,7 +129,8 @@ def _redact_slices(track: Slices, redact: Redact) -> Slices:
     for name, values in track.arguments.items():
         if pd.api.types.is_string_dtype(values):
             arguments[name] = values.map(redact, na_action="ignore")
-    return replace(track, names=tuple(map(redact, track.names)), arguments=arguments)
+    names = tuple(map(redact, track.names))
+    return replace(track, names=names, arguments=arguments)
 
 
 def _tracks(tables: Tables, findings: tuple[Finding, ...]) -> Iterator[Track]:
@@ -193,9 +196,11 @@ def _flows(table: str, frame: pd.DataFrame) -> Iterator[Ids]:
 def _links(frame: pd.DataFrame, column: str, kind: int) -> Ids:
     """Number the chains so that ids of different kinds or processes differ."""
     has_id = frame[column].notna().to_numpy()
-    ids = frame[column].fillna(0).to_numpy(np.uint64)
+    known_ids = frame[column].fillna(0)
+    ids = known_ids.to_numpy(np.uint64)
     pids = frame["pid"].fillna(0).to_numpy(np.uint64)
-    mixed = (ids * np.uint64(4) + np.uint64(kind)) ^ (pids << np.uint64(40))
+    ids_of_kind = ids * np.uint64(4) + np.uint64(kind)
+    mixed = ids_of_kind ^ (pids << np.uint64(40))
     return np.where(has_id, mixed, np.uint64(0))
 
 

@@ -131,14 +131,16 @@ class Queue:
         for _ in range(_REPEATS):
             seconds = self._run(state, bindings, grid, threadgroup)
             samples.append(seconds * 1e9 / _DISPATCHES)
+        execution_width = state.threadExecutionWidth()
+        threadgroup_memory = state.staticThreadgroupMemoryLength()
         return Dispatch(
             function,
             tuple(samples),
             min(samples),
             statistics.median(samples),
-            state.threadExecutionWidth(),
+            execution_width,
             most_threads,
-            state.staticThreadgroupMemoryLength(),
+            threadgroup_memory,
         )
 
     def _run(
@@ -153,9 +155,12 @@ class Queue:
         encoder = commands.computeCommandEncoder()
         encoder.setComputePipelineState_(state)
         for number in range(_DISPATCHES):
-            for index, buffer in bindings[number % len(bindings)].items():
+            bound_buffers = bindings[number % len(bindings)]
+            for index, buffer in bound_buffers.items():
                 encoder.setBuffer_offset_atIndex_(buffer, 0, index)
-            encoder.dispatchThreads_threadsPerThreadgroup_(size(*grid), size(*threadgroup))
+            grid_size = size(*grid)
+            threadgroup_size = size(*threadgroup)
+            encoder.dispatchThreads_threadsPerThreadgroup_(grid_size, threadgroup_size)
         encoder.endEncoding()
         commands.commit()
         commands.waitUntilCompleted()
@@ -191,7 +196,8 @@ def prelude() -> str:
     for place in _mlx_folders():
         folder = Path(place) / "include"
         if (folder / UTILS).is_file():
-            return with_includes(f'#include "{UTILS}"', folder / "kernel.metal", [folder])[0]
+            include_line = f'#include "{UTILS}"'
+            return with_includes(include_line, folder / "kernel.metal", [folder])[0]
     raise unavailable(f"the installed MLX has no header {UTILS}, which its kernels need")
 
 
@@ -206,7 +212,8 @@ def buffers_of(call: Call) -> dict[int, bytes | int]:
     """Return each buffer by its index: its contents, or its size if the kernel writes it."""
     source = call.source
     contents: dict[int, bytes | int] = {}
-    for parameter in parameters_of(source.text, source.function, source.kernel.file):
+    parameters = parameters_of(source.text, source.function, source.kernel.file)
+    for parameter in parameters:
         if parameter.kind == "builtin":
             continue
         if parameter.name in call.outputs:
@@ -232,7 +239,8 @@ def record_calls(function: Callable[[], Any]) -> tuple[Call, ...]:
     def note(call: Call) -> list[mx.array]:
         calls.append(call)
         zeros: list[mx.array] = []
-        for output, dtype in zip(call.outputs.values(), call.dtypes, strict=True):
+        typed_outputs = zip(call.outputs.values(), call.dtypes, strict=True)
+        for output, dtype in typed_outputs:
             zeros.append(mx.zeros(output.shape, dtype))
         return zeros
 
@@ -251,7 +259,8 @@ def time_kernels(calls: Sequence[Callable[[], Any]], metal: Any) -> tuple[Dispat
     if not sets or not sets[0]:
         raise unavailable("the call launches no kernel of `mx.fast.metal_kernel`")
     queue = Queue(metal)
-    return tuple(_time_kernel(queue, launches) for launches in zip(*sets, strict=True))
+    launches_by_kernel = zip(*sets, strict=True)
+    return tuple(_time_kernel(queue, launches) for launches in launches_by_kernel)
 
 
 def _time_kernel(queue: Queue, calls: Sequence[Call]) -> Dispatch:
@@ -260,7 +269,8 @@ def _time_kernel(queue: Queue, calls: Sequence[Call]) -> Dispatch:
     # As in MLX, a threadgroup is at most as large as the grid along each axis.
     x, y, z = map(min, source.threadgroup, source.grid)
     try:
-        state = queue.compile(f"{prelude()}\n{source.text}", source.function)
+        program_text = f"{prelude()}\n{source.text}"
+        state = queue.compile(program_text, source.function)
         bindings = [_bind(queue, content) for content in contents]
         return queue.time(source.function, state, bindings, grid=source.grid, threadgroup=(x, y, z))
     except (AttributeError, TypeError, ValueError) as error:

@@ -86,13 +86,14 @@ class ParityCase:
 
     def problem(self, seed: int) -> DecodeProblem:
         """Draw the call, with NaN past the end of each sequence."""
+        most_blocks = _LONG_BLOCKS if self.lengths == "long" else _BLOCKS
         drawn = draw_problem(
             self.lens,
             q_heads=self.heads.q,
             kv_heads=self.heads.kv,
             head_dim=self.head_dim,
             block_size=self.block_size,
-            max_blocks=_LONG_BLOCKS if self.lengths == "long" else _BLOCKS,
+            max_blocks=most_blocks,
             dtype=getattr(mx, self.dtype),
             seed=seed,
         )
@@ -147,12 +148,14 @@ def _dense(problem: DecodeProblem, lens: list[int], scale: float) -> mx.array:
     """Attend as MLX does to contiguous keys and values, with a mask for the padding."""
     longest = max(lens)
     keys, values = gather_pages(problem, longest)
-    mask = padding_mask(problem.context_lens[: problem.batch], keys.shape[2])
+    batch_lens = problem.context_lens[: problem.batch]
+    mask = padding_mask(batch_lens, keys.shape[2])
     rows_mask = mask.swapaxes(2, 3)
     zero = mx.array(0, problem.dtype)
     keys = mx.where(rows_mask, keys, zero)
     values = mx.where(rows_mask, values, zero)
-    return sdpa(problem.q[:, :, None], keys, values, scale=scale, mask=mask)[:, :, 0]
+    attended = sdpa(problem.q[:, :, None], keys, values, scale=scale, mask=mask)
+    return attended[:, :, 0]
 
 
 def _make_paged(kernel: Kernel | None = None, partitions: int | None = None) -> Attend:
@@ -323,9 +326,8 @@ def _compare_case(
             if dense is not None:
                 apart = relative_error(got[filled_sequences], dense[filled_sequences])
             error = relative_error(got, expected)
-        outcomes.append(
-            ParityOutcome(case.name, implementation.name, error, bound, apart, _BOTH * bound)
-        )
+        outcome = ParityOutcome(case.name, implementation.name, error, bound, apart, _BOTH * bound)
+        outcomes.append(outcome)
     return outcomes
 
 
@@ -346,18 +348,22 @@ def _row(subject: str, dtype: str, outcomes: Sequence[ParityOutcome]) -> tuple[s
     bound = BOUNDS[dtype]
     errors = [outcome.error for outcome in outcomes if outcome.error is not None]
     distances = [outcome.apart for outcome in outcomes if outcome.apart is not None]
-    distance_bound = f"{_BOTH * bound:g}" if distances else ""
+    distance_bound = ""
+    if distances:
+        distance_bound = f"{_BOTH * bound:g}"
     breaches = sum(outcome.breach for outcome in outcomes)
     verdict = "ok"
     if breaches:
         verdict = f"{breaches} of {len(outcomes)} breach"
+    worst_error = error_words(max(errors, default=None))
+    worst_distance = error_words(max(distances, default=None))
     return (
         subject,
         dtype,
         str(len(outcomes)),
-        error_words(max(errors, default=None)),
+        worst_error,
         f"{bound:g}",
-        error_words(max(distances, default=None)),
+        worst_distance,
         distance_bound,
         verdict,
     )

@@ -52,7 +52,8 @@ def _with_children(pids: Iterable[int]) -> set[int]:
     family = set(pids)
     for pid in pids:
         with suppress(psutil.Error):
-            family.update(child.pid for child in psutil.Process(pid).children(recursive=True))
+            children = psutil.Process(pid).children(recursive=True)
+            family.update(child.pid for child in children)
     return family
 
 
@@ -63,7 +64,8 @@ def _read_times(excluded_pids: set[int]) -> dict[int, tuple[str, float]]:
         with suppress(psutil.Error):
             if process.pid not in excluded_pids:
                 cpu_times = process.cpu_times()
-                times[process.pid] = (process.name(), cpu_times.user + cpu_times.system)
+                spent_time = cpu_times.user + cpu_times.system
+                times[process.pid] = (process.name(), spent_time)
     return times
 
 

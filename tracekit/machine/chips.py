@@ -125,7 +125,9 @@ def chip(name: str, cores: int | None = None) -> Chip:
         unknown = Figure(reason=_no_figures(name, short))
         return Chip(name, cores, unknown, unknown, unknown)
     fp32 = _fp32(name, model, cores)
-    return Chip(name, cores, _bandwidth(name, model, cores), fp32, _fp16(short, fp32))
+    bandwidth = _bandwidth(name, model, cores)
+    fp16 = _fp16(short, fp32)
+    return Chip(name, cores, bandwidth, fp32, fp16)
 
 
 def this_chip(facts: Mapping[str, Any]) -> Chip:
@@ -184,7 +186,8 @@ def _fp32(name: str, model: _ChipModel, cores: int | None) -> Figure:
     source = f"cores x 128 lanes x 2 x clock; clock by {_CLOCKS[model.confidence]}"
     if cores != rated_cores:
         source += f"; scaled from the one with {rated_cores} cores"
-    return Figure(model.teraflops * 1e12 * cores / rated_cores, source, model.confidence)
+    rate = model.teraflops * 1e12 * cores / rated_cores
+    return Figure(rate, source, model.confidence)
 
 
 def _fp16(short: str, fp32: Figure) -> Figure:

@@ -41,7 +41,8 @@ def environment(machine: Machine | None = None, machine_id: Path = _MACHINE_ID) 
     facts["os_build"] = host.os_build
     facts["xcode_build"] = _xcode_build(host)
     facts["tracekit"] = own_version()
-    facts["power"] = _POWER.get(source(host.battery).readings.get("mains", -1.0))
+    mains = source(host.battery).readings.get("mains", -1.0)
+    facts["power"] = _POWER.get(mains)
     facts["machine_id"] = _known_as(host, machine_id)
     return {name: value for name, value in facts.items() if value not in {"", None}}
 
@@ -50,7 +51,8 @@ def machine_name(environment: dict[str, Any]) -> str:
     """Return the name of the machine in the history, such as "apple-m4-max-3f9a1c07"."""
     chip = str(environment.get("chip") or environment.get("architecture") or "machine")
     words = re.sub(r"\((r|tm)\)|@.*", " ", chip.casefold())
-    short = "-".join(re.findall(r"[a-z0-9]+", words))[:40].strip("-") or "machine"
+    word_parts = re.findall(r"[a-z0-9]+", words)
+    short = "-".join(word_parts)[:40].strip("-") or "machine"
     number = environment.get("machine_id", "")
     if not number:
         return short
@@ -78,7 +80,8 @@ def _xcode_build(machine: Machine) -> str:
 def _known_as(machine: Machine, machine_id: Path) -> str:
     """Return a digest of the system's id of the machine, else of a random name in the notes."""
     name = _system_id(machine, machine_id) or _kept_name()
-    return hashlib.sha256(f"tracekit {name}".encode()).hexdigest()[:_DIGITS]
+    digest = hashlib.sha256(f"tracekit {name}".encode()).hexdigest()
+    return digest[:_DIGITS]
 
 
 def _system_id(machine: Machine, machine_id: Path) -> str:

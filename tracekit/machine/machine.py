@@ -159,10 +159,12 @@ class Machine:
 
     def read_state(self) -> State:
         """Read everything that needs no second reading: memory, power, thermal pressure."""
-        parts = [State(readings={"memory_free": float(self.memory())}), source(self.battery)]
+        free_memory = State(readings={"memory_free": float(self.memory())})
+        parts = [free_memory, source(self.battery)]
         if self.on_mac:
             parts.append(pressure(self.pressure()))
-            parts.append(low_power_of_mac(self.text(*PMSET_COMMAND, seconds=_STATE_SECONDS)))
+            settings = self.text(*PMSET_COMMAND, seconds=_STATE_SECONDS)
+            parts.append(low_power_of_mac(settings))
         else:
             parts.append(make_absences("Linux has no thermal pressure.", "thermal_pressure"))
             parts.append(low_power_of_linux(self.profile))
@@ -178,6 +180,11 @@ def describe(machine: Machine | None = None) -> dict[str, Any]:
     and `virtual`, whether the Mac is a virtual machine.
     """
     host = machine or Machine()
+    cores = psutil.cpu_count()
+    physical_cores = psutil.cpu_count(logical=False)
+    memory = psutil.virtual_memory().total
+    python = platform.python_version()
+    mlx = find_package_version("mlx")
     facts: dict[str, Any] = {
         "system": host.system,
         "release": host.release,
@@ -185,11 +192,11 @@ def describe(machine: Machine | None = None) -> dict[str, Any]:
         "architecture": host.architecture,
         "chip": host.chip,
         "gpu_cores": host.gpu_cores,
-        "cores": psutil.cpu_count(),
-        "physical_cores": psutil.cpu_count(logical=False),
-        "memory": psutil.virtual_memory().total,
-        "python": platform.python_version(),
-        "mlx": find_package_version("mlx"),
+        "cores": cores,
+        "physical_cores": physical_cores,
+        "memory": memory,
+        "python": python,
+        "mlx": mlx,
         "rosetta": host.is_translated,
         "virtual": host.is_virtual,
     }
@@ -219,7 +226,8 @@ def circumstances(machine: Machine | None = None) -> dict[str, int]:
     swap = psutil.swap_memory()
     facts: dict[str, float] = {"swap": swap.used, "paged_out": swap.sout}
     readings = host.read_state().readings
-    facts |= {name: value for name, value in readings.items() if name in _KEPT}
+    known_readings = {name: value for name, value in readings.items() if name in _KEPT}
+    facts |= known_readings
     if host.on_mac:
         limit = host.text("/usr/sbin/sysctl", "-n", "iogpu.wired_limit_mb")  # 0: the system's own
         if limit.isdecimal() and int(limit) > 0:
@@ -239,5 +247,6 @@ def merge_circumstances(
     facts = dict(later_facts)
     later_bytes = facts.pop("paged_out", None)
     if later_bytes is not None and "paged_out" in earlier_facts:
-        facts["paged_out"] = max(0, later_bytes - int(earlier_facts["paged_out"]))
+        paged_out = later_bytes - int(earlier_facts["paged_out"])
+        facts["paged_out"] = max(0, paged_out)
     return facts

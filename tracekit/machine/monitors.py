@@ -96,7 +96,8 @@ def read_ioreg(text: str) -> Taken:
     readings: list[SensorReading] = []
     for key, (name, unit, factor) in _KNOWN.items():
         if key in statistics:
-            readings.append(SensorReading(name, int(statistics[key]) * factor, unit))
+            value = int(statistics[key]) * factor
+            readings.append(SensorReading(name, value, unit))
     if readings:
         return Taken(tuple(readings))
     there = ", ".join(sorted(statistics)) or "none"
@@ -146,7 +147,8 @@ _POWERMETRICS = (
 def read_powermetrics(document: bytes) -> Taken:
     """Read one property list, whole, with or without NULs around it."""
     try:
-        content: Any = plistlib.loads(document.strip(b"\0\n\r\t "), fmt=plistlib.FMT_XML)
+        stripped = document.strip(b"\0\n\r\t ")
+        content: Any = plistlib.loads(stripped, fmt=plistlib.FMT_XML)
     except (plistlib.InvalidFileException, ExpatError, ValueError, LookupError) as error:
         return _report_nothing(POWERMETRICS, f"a document is not a property list: {error}.")
     if not isinstance(content, dict):
@@ -223,12 +225,12 @@ def choose(monitor_name: str, machine: Machine, time_limit: float) -> tuple[Moni
     """
     if monitor_name == "off":
         return None, ""
-    able = _able(machine, math.ceil((time_limit + _SLACK) / PERIOD))
+    sample_count = math.ceil((time_limit + _SLACK) / PERIOD)
+    able = _able(machine, sample_count)
     if monitor_name in able:
         return able[monitor_name], ""
-    default_monitor = next(
-        (monitor for name, monitor in able.items() if name != POWERMETRICS), None
-    )
+    other_monitors = (monitor for name, monitor in able.items() if name != POWERMETRICS)
+    default_monitor = next(other_monitors, None)
     if monitor_name == "auto":
         return default_monitor, ""
     substitute = "nothing"

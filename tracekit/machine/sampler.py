@@ -42,7 +42,8 @@ def read_vmmap(pid: int, machine: Machine | None = None) -> dict[str, int | None
     # the resident memory in the regions of the GPU, if the columns are known
     resident = _OF_GPU.findall(text)
     if resident and _HEAD.search(text):
-        sizes["accelerator"] = sum(_bytes(size) for size in resident)
+        resident_sizes = [_bytes(size) for size in resident]
+        sizes["accelerator"] = sum(resident_sizes)
     return sizes
 
 
@@ -169,7 +170,8 @@ def _ending(name: str, status: int | None, errors: IO[bytes]) -> str:
         return f"{name} printed no sample that could be read."
     remark = f"{name} ended by itself, with exit code {status}, while it was read."
     errors.seek(0)
-    words = errors.read()[-_LAST_WORDS:].decode(errors="replace").strip()
+    last_output = errors.read()[-_LAST_WORDS:]
+    words = last_output.decode(errors="replace").strip()
     if words:
         remark += f" Its last words: {words}"
     return remark
@@ -185,7 +187,8 @@ def _read(monitor: SampleStream, printed: IO[bytes], reading: Beside) -> None:
                 return
             try:
                 for sample in samples:
-                    reading.take(monitor.name, monitor.read(sample + monitor.end))
+                    readings = monitor.read(sample + monitor.end)
+                    reading.take(monitor.name, readings)
             except TracekitError as error:
                 reading.remark(f"{monitor.name}: {error}")
                 return

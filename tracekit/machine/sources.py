@@ -149,7 +149,8 @@ def compute_gpu_others(earlier_clients: Clients, later: Clients, ours: Collectio
     for entry, (pid, time_so_far) in later.by_entry.items():
         if pid in ours:
             continue
-        earlier_pid, earlier_time = earlier_clients.by_entry.get(entry, (pid, 0))
+        earlier_client = earlier_clients.by_entry.get(entry, (pid, 0))
+        earlier_pid, earlier_time = earlier_client
         if earlier_pid != pid:
             earlier_time = 0
         other_time += max(0, time_so_far - earlier_time)
@@ -246,8 +247,10 @@ class CpuTime:
 def spent(pids: Iterable[int]) -> CpuTime:
     """Read the CPU time so far; `pids` and this process are ours."""
     times = psutil.cpu_times()._asdict()
-    idle = sum(times.get(name, 0.0) for name in _IDLE)
-    twice = sum(times.get(name, 0.0) for name in _COUNTED_TWICE)
+    idle_times = [times.get(name, 0.0) for name in _IDLE]
+    idle = sum(idle_times)
+    double_times = [times.get(name, 0.0) for name in _COUNTED_TWICE]
+    twice = sum(double_times)
     children = os.times()
     moment = time.monotonic()
     ours: dict[int, float] = {}
@@ -255,12 +258,14 @@ def spent(pids: Iterable[int]) -> CpuTime:
         process_time = _read_process_time(pid)
         if process_time is not None:
             ours[pid] = process_time
+    busy = sum(times.values()) - idle - twice
+    children_time = children.children_user + children.children_system
     return CpuTime(
         moment,
-        busy=sum(times.values()) - idle - twice,
+        busy=busy,
         idle=idle,
         ours=ours,
-        children_time=children.children_user + children.children_system,
+        children_time=children_time,
     )
 
 
@@ -276,7 +281,8 @@ def load(earlier_count: CpuTime, later: CpuTime) -> State:
     if busy + idle <= 0:
         return make_absences("the system's count of CPU time does not change.", "load")
     other_time = max(0.0, busy - worked_by(earlier_count, later))
-    return State(readings={"load": min(1.0, other_time / (busy + idle))})
+    other_share = other_time / (busy + idle)
+    return State(readings={"load": min(1.0, other_share)})
 
 
 def worked_by(earlier_count: CpuTime, later: CpuTime) -> float:
@@ -284,7 +290,9 @@ def worked_by(earlier_count: CpuTime, later: CpuTime) -> float:
     gains = [seconds - earlier_count.ours.get(pid, 0.0) for pid, seconds in later.ours.items()]
     ended_times = [seconds for pid, seconds in earlier_count.ours.items() if pid not in later.ours]
     children_gain = later.children_time - earlier_count.children_time
-    return max(0.0, sum(gains)) + max(0.0, children_gain - sum(ended_times))
+    gained_time = max(0.0, sum(gains))
+    children_excess = children_gain - sum(ended_times)
+    return gained_time + max(0.0, children_excess)
 
 
 def _read_process_time(pid: int) -> float | None:

@@ -148,7 +148,8 @@ def window_words(states: Sequence[State]) -> str:
             parts.append(words.format(_describe_range(values)))
     paces = _readings("calibration", states)
     if paces and min(paces) > 0:
-        parts.append(f"fixed work varied by {percent(max(paces) / min(paces) - 1)}")
+        variation = max(paces) / min(paces) - 1
+        parts.append(f"fixed work varied by {percent(variation)}")
     free_memory = _readings("memory_free", states)
     if free_memory:
         parts.append(f"free memory was {size(min(free_memory))} or more")
@@ -195,9 +196,11 @@ def _pace(states: Sequence[State], session: Sequence[State], limits: StateLimits
     if limits.clock is not None and clock is not None and highest:
         lower = 1 - clock / highest
         if lower > limits.clock:
+            clock_words = quantity(clock, "Hz")
+            highest_words = quantity(highest, "Hz")
             yield (
                 f"The GPU's clock was {percent(lower)} lower than at its highest in this session "
-                f"({quantity(clock, 'Hz')} against {quantity(highest, 'Hz')}); "
+                f"({clock_words} against {highest_words}); "
                 f"{_describe_limit(limits.clock)}"
             )
 
@@ -271,7 +274,8 @@ def _best(best_first: Sequence[float]) -> float | None:
 
 def _join_reasons(name: str, states: Sequence[State]) -> str:
     """Return the reasons for a missing reading, each once."""
-    reasons = dict.fromkeys(state.absences[name] for state in states if name in state.absences)
+    absence_reasons = [state.absences[name] for state in states if name in state.absences]
+    reasons = dict.fromkeys(absence_reasons)
     return " ".join(reasons)
 
 

@@ -65,7 +65,8 @@ def measure_bandwidth(
     result = np.full(elements, 0.0)
     added = np.full(elements, 1.0)
     scaled = np.full(elements, 2.0)
-    bounds = np.linspace(0, elements, threads + 1).astype(int)
+    exact_bounds = np.linspace(0, elements, threads + 1)
+    bounds = exact_bounds.astype(int)
     parts = [slice(part_start, part_end) for part_start, part_end in pairwise(bounds)]
 
     def work(part: slice) -> None:
@@ -79,7 +80,9 @@ def measure_bandwidth(
             times.append(time.perf_counter() - start_time)
     moved = _COUNTED * elements * 8
     rates = moved / np.array(times[1:])
-    return Bandwidth(float(rates.max()), float(np.median(rates)), moved, threads, passes, cache)
+    best_rate = float(rates.max())
+    median_rate = float(np.median(rates))
+    return Bandwidth(best_rate, median_rate, moved, threads, passes, cache)
 
 
 def triad(result: Values, added: Values, scaled: Values, scale: float = _SCALE) -> None:
@@ -96,7 +99,9 @@ def last_cache(caches: Path = _CACHES) -> int | None:
     with suppress(OSError, ValueError, KeyError):
         for file in caches.glob("index*/size"):
             text = file.read_text().strip()
-            sizes.append(int(text[:-1]) << _UNITS[text[-1]])
+            number = int(text[:-1])
+            unit_power = _UNITS[text[-1]]
+            sizes.append(number << unit_power)
     return max(sizes, default=None)
 
 

@@ -147,7 +147,8 @@ class Watch:
         """
         if self._last is None or not self._ours:
             self._last = self._moment()
-        time.sleep(max(0.0, self._last[0].moment + LOOK - time.monotonic()))
+        next_look = self._last[0].moment + LOOK
+        time.sleep(max(0.0, next_look - time.monotonic()))
         return self._state(calibration)
 
     def _state(self, calibration: float | None) -> State:
@@ -158,11 +159,15 @@ class Watch:
             pace = make_absences("no fixed work was done.", "calibration")
         else:
             pace = State(readings={"calibration": calibration})
+        state = self._machine.read_state()
+        sensor_summary = summary(self._samples.since_asked(_STALE), self.monitor)
+        load_state = load(cpu_time, later_cpu_time)
+        gpu_others = compute_gpu_others(clients, later_clients, self._ours)
         return join_states(
-            self._machine.read_state(),
-            summary(self._samples.since_asked(_STALE), self.monitor),
-            load(cpu_time, later_cpu_time),
-            compute_gpu_others(clients, later_clients, self._ours),
+            state,
+            sensor_summary,
+            load_state,
+            gpu_others,
             pace,
             time=make_timestamp(),
         )

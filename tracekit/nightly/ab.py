@@ -64,7 +64,9 @@ class Side:
     @property
     def words(self) -> str:
         """The variant in words: "paged at v1.4, block_size 16"."""
-        suffix = f" at {self.revision}" if self.revision else ""
+        suffix = ""
+        if self.revision:
+            suffix = f" at {self.revision}"
         return work_words(f"{self.workload}{suffix}", self.parameters)
 
 
@@ -142,14 +144,20 @@ def measure_ab(
     system.require_processes("Measuring in turns")
     effort = effort or PairEffort()
     limits = limits or Limits()
-    progress = with_busy_notice(progress, effort.state.load if effort.state else None)
+    load_limit = None
+    if effort.state:
+        load_limit = effort.state.load
+    progress = with_busy_notice(progress, load_limit)
     with ExitStack() as stack:
         progress("making ready")
         prepared = _prepare_capture(reference, candidate, workloads, effort.turn, stack)
-        watch = stack.enter_context(Watch("auto")) if effort.state else None
+        watch = None
+        if effort.state:
+            watch = stack.enter_context(Watch("auto"))
         pairs, note = _measure_pairs(prepared, watch, effort, limits, progress)
     changes = judge_metrics(pairs, prepared.results, limits)
     verdict, reason = overall(changes, (), limits)
+    environment = tuple(differences(prepared.described))
     return Comparison(
         before=(reference.words,),
         after=(candidate.words,),
@@ -158,7 +166,7 @@ def measure_ab(
         changes=changes,
         findings=(),
         kernels=(),
-        environment=tuple(differences(prepared.described)),
+        environment=environment,
         conditions=(),
         order=Order.ALTERNATING,
         limits=limits,
@@ -210,9 +218,10 @@ def _measure_pairs(
     calibrate = effort.state is not None and effort.state.calibration is not None
     measured = _MeasuredPairs(prepared, effort, limits)
     for session in (1, 2):
-        for latest in measure(
+        latest_pairs = measure(
             prepared, session=session, pairs=_MOST, watch=watch, calibrate=calibrate
-        ):
+        )
+        for latest in latest_pairs:
             measured.add(latest)
             progress(count_pairs(measured.pairs))
             if measured.is_over(session):
@@ -236,7 +245,8 @@ class _MeasuredPairs:
 
     def add(self, pair: Pair) -> None:
         """Add a pair, and judge all of them."""
-        self.pairs = _update_rejections([*self.pairs, pair], self._effort.state)
+        all_pairs = [*self.pairs, pair]
+        self.pairs = _update_rejections(all_pairs, self._effort.state)
         self.changes = judge_metrics(self.pairs, self._prepared.results, self._limits)
 
     @property
@@ -247,12 +257,13 @@ class _MeasuredPairs:
     def is_over(self, session: int) -> bool:
         """Tell whether the session, 1 or 2, has all the pairs that it needs."""
         if session == 1:
-            return self.clock.ends_first(
-                narrow=self.is_narrow, unconfirmed=is_unconfirmed(self.changes, self._limits)
-            )
+            unconfirmed = is_unconfirmed(self.changes, self._limits)
+            return self.clock.ends_first(narrow=self.is_narrow, unconfirmed=unconfirmed)
         if self.clock.is_spent():
             return True
-        return _count(self.pairs, session) >= _count(self.pairs, 1)
+        session_count = _count(self.pairs, session)
+        first_count = _count(self.pairs, 1)
+        return session_count >= first_count
 
     def require_one(self) -> None:
         """Raise InconclusiveError if no pair of the first session counts."""
@@ -267,9 +278,11 @@ class _MeasuredPairs:
 
     def describe(self) -> str:
         """Describe how many pairs count, why others do not, and the end of the measurement."""
+        pair_count = count_pairs(self.pairs)
+        reason = _first_reason(self.pairs).rstrip(".")
         return self._effort.describe(
-            count_pairs(self.pairs),
-            _first_reason(self.pairs).rstrip("."),
+            pair_count,
+            reason,
             narrow=self.is_narrow,
             out_of_time=self.clock.is_spent(),
         )
@@ -311,7 +324,8 @@ class SessionClock:
 
     def is_half(self) -> bool:
         """Tell whether a second session should begin now, to have as much time as the first."""
-        return time.monotonic() - self._began >= self._seconds / 2
+        elapsed = time.monotonic() - self._began
+        return elapsed >= self._seconds / 2
 
     def ends_first(self, *, narrow: bool, unconfirmed: bool) -> bool:
         """Tell whether the first session is over: sure enough, or a second one needs the time."""
@@ -366,7 +380,8 @@ def half_width(change: Change) -> float:
         return math.inf
     if not change.relative:
         return (change.high - change.low) / 2
-    return (math.log1p(change.high) - math.log1p(change.low)) / 2
+    width = math.log1p(change.high) - math.log1p(change.low)
+    return width / 2
 
 
 def judge_metrics(pairs: Sequence[Pair], results: Results, limits: Limits) -> tuple[Change, ...]:
@@ -381,8 +396,9 @@ def judge_metrics(pairs: Sequence[Pair], results: Results, limits: Limits) -> tu
             changes.append(change)
     for name in limits.metrics:
         if name not in names:
+            names_text = ", ".join(names)
             raise UsageError(
-                f"No variant has the metric {name!r}.", hint=f"They have: {', '.join(names)}."
+                f"No variant has the metric {name!r}.", hint=f"They have: {names_text}."
             )
     deciding = limits.metrics or speed_of(changes)
     marked = [replace(change, deciding=change.metric in deciding) for change in changes]
@@ -430,11 +446,13 @@ def _change(name: str, pairs: Sequence[Pair], results: Results, limits: Limits) 
         first_session = _changes_of_session(pairs, 1, name, scale)
         second_session = _changes_of_session(pairs, 2, name, scale)
         verdict, reason = judge_interval(interval, change, limits, (first_session, second_session))
+    low = plain_change(interval.lower_bound, scale)
+    high = plain_change(interval.upper_bound, scale)
     return replace(
         change,
         change=plain_change(interval.middle, scale),
-        low=plain_change(interval.lower_bound, scale),
-        high=plain_change(interval.upper_bound, scale),
+        low=low,
+        high=high,
         verdict=verdict,
         reason=reason,
     )

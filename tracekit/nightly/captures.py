@@ -49,19 +49,22 @@ def findings_of(pairs: Sequence[Pair], folder: Path) -> tuple[TracedFinding, ...
         if pair.traced and pair.runs and not pair.rejections:
             candidate_run, *reference_runs = pair.runs
             candidate_traces.append(_findings(folder / candidate_run))
-            reference_traces += [_findings(folder / run) for run in reference_runs]
+            runs_findings = [_findings(folder / run) for run in reference_runs]
+            reference_traces += runs_findings
     first_findings: dict[str, Finding] = {}
     for trace_findings in reversed(candidate_traces):
         first_findings.update(trace_findings)
     findings: list[TracedFinding] = []
     for rule, finding in first_findings.items():
+        traces = _count_with(rule, candidate_traces)
+        in_reference = _count_with(rule, reference_traces)
         traced_finding = TracedFinding(
             rule=rule,
             message=finding.message,
             severity=str(finding.severity),
-            traces=_count_with(rule, candidate_traces),
+            traces=traces,
             of=len(candidate_traces),
-            in_reference=_count_with(rule, reference_traces),
+            in_reference=in_reference,
             saving_per_token=finding.saving_per_token,
             saving=finding.saving,
         )

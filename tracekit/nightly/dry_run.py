@@ -67,10 +67,11 @@ class NightPreview:
 def preview_night(plan: NightPlan) -> NightPreview:
     """Preview a night: nothing runs, and no file is written."""
     url = make_url(plan.history).render_as_string(hide_password=True)
+    remarks = tuple(_remarks(plan))
     return NightPreview(
         plan=msgspec.to_builtins(replace(plan, history=url), enc_hook=str),
         estimate=estimate(plan),
-        remarks=tuple(_remarks(plan)),
+        remarks=remarks,
         obstacles=obstacles(plan),
     )
 
@@ -98,7 +99,9 @@ def estimate(plan: NightPlan) -> Estimate:
 def _estimate_capture(capture: Capture, retries: int) -> Timed:
     sides = 2 if capture.reference else 1
     pair = sides * (START + 2 * capture.turn)  # two turns each
-    session = capture.pairs * pair + capture.traced * sides * (capture.time_limit + TRACE)
+    measured_time = capture.pairs * pair
+    traced_time = capture.traced * sides * (capture.time_limit + TRACE)
+    session = measured_time + traced_time
     max_seconds = session + retries * pair
     if _decides(capture):
         max_seconds *= 2  # a second session reproduces a regression
@@ -174,12 +177,14 @@ def select_captures(plan: NightPlan, names: Sequence[str]) -> NightPlan:
             raise UsageError(
                 f"{plan.file} has no capture {name!r}.", hint=suggest_name(name, [*captures])
             )
-    return replace(plan, captures=tuple(captures[name] for name in captures if name in names))
+    chosen_captures = tuple(captures[name] for name in captures if name in names)
+    return replace(plan, captures=chosen_captures)
 
 
 def obstacles(plan: NightPlan) -> tuple[str, ...]:
     """Return the reasons why captures cannot be prepared that can be seen now, a sentence each."""
-    parent = next(path for path in (plan.output, *plan.output.parents) if path.exists())
+    folders = (plan.output, *plan.output.parents)
+    parent = next(path for path in folders if path.exists())
     sentences: list[str] = []
     if not parent.is_dir():
         sentences.append(f"Nights cannot be kept in {plan.output}: {parent} is not a folder.")
@@ -221,14 +226,16 @@ def rows(plan: NightPlan, estimated: Estimate) -> list[tuple[str, ...]]:
 
 
 def _row(capture: Capture, timed: Timed) -> tuple[str, ...]:
+    work = shlex.join(capture.program) or work_words(capture.workload, capture.parameters)
+    duration = f"{span(timed.seconds)} … {span(timed.most)}"
     return (
         capture.name,
-        shlex.join(capture.program) or work_words(capture.workload, capture.parameters),
+        work,
         _reference(capture),
         str(capture.pairs),
         str(capture.traced),
         _deciding(capture),
-        f"{span(timed.seconds)} … {span(timed.most)}",
+        duration,
     )
 
 
@@ -252,8 +259,11 @@ def _deciding(capture: Capture) -> str:
     words: list[str] = []
     for metric in capture.metrics:
         if metric.gate:
-            unit = METRICS[metric.metric].unit if metric.metric in METRICS else ""
-            threshold = Shown(metric.scale, unit).amount(metric.threshold)
+            unit = ""
+            if metric.metric in METRICS:
+                unit = METRICS[metric.metric].unit
+            formatter = Shown(metric.scale, unit)
+            threshold = formatter.amount(metric.threshold)
             words.append(f"{metric.metric} {threshold}")
     words += capture.fail_on
     return ", ".join(words) or "nothing"

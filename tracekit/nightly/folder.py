@@ -23,11 +23,13 @@ def work_of(capture: Capture, folder: Path) -> str:
     reference = capture.reference
     against: dict[str, Any] = {}
     if reference is not None:
+        python = relative(reference.python, folder)
+        revision = "" if reference.previous_night else reference.revision
         against = {
             "workload": reference.workload,
             "parameters": reference.parameters,
-            "python": relative(reference.python, folder),
-            "revision": "" if reference.previous_night else reference.revision,
+            "python": python,
+            "revision": revision,
         }
         if reference.merge_base:
             against["merge_base"] = reference.merge_base
@@ -77,7 +79,8 @@ class NightFolder:
 
 def night_id(start: datetime) -> str:
     """Name a night by its start in UTC; a few random letters tell machines apart."""
-    tail = "".join(secrets.choice(_LETTERS) for _ in range(4))
+    letters = [secrets.choice(_LETTERS) for _ in range(4)]
+    tail = "".join(letters)
     return f"{start.astimezone(UTC):%Y-%m-%dT%H-%M-%S}-{tail}"
 
 
@@ -95,7 +98,8 @@ def make_output(folder: Path, *, exist_ok: bool = False) -> Path:
 
 def nights_in(output: Path) -> list[NightFolder]:
     """Return the folders of nights in `output`, oldest first by name."""
-    return [NightFolder(path.parent) for path in sorted(output.glob(f"*/{DOCUMENT}"))]
+    documents = sorted(output.glob(f"*/{DOCUMENT}"))
+    return [NightFolder(path.parent) for path in documents]
 
 
 class NightWriter:

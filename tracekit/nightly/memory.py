@@ -46,8 +46,9 @@ class NotKeptError(RecordingError):
         history_words = "the next night or `tracekit history sync` adds it to the history"
         if stored:
             history_words = "the history has it"
+        night_verdict = verdict(of_night(night))
         super().__init__(
-            f"{cause.message} Result of the night: {verdict(of_night(night))}",
+            f"{cause.message} Result of the night: {night_verdict}",
             hint=f"{cause.hint} {folder.document} keeps the night, and {history_words}.".strip(),
         )
         self.cause = cause.message
@@ -174,12 +175,13 @@ class HistoryKeeper:
     def draw(self, store: Store, folder: NightFolder, current_time: datetime) -> None:
         """Write the page of all series of the plan next to its nights."""
         name = self.plan.name
+        now = current_time.isoformat()
         page = draw_trend(
             store,
             store.series(plan=name),
             folder.page,
             history_folder=self._own_folder,
-            now=current_time.isoformat(),
+            now=now,
             plan=name,
         )
         require_ours(folder.page, "The nights write theirs once that has another name.")
@@ -226,9 +228,8 @@ def sync(plan: NightPlan, machine: str, url: str = "") -> Synced:
         done = WaitingNights(store, plan, machine).add_all()
         if done.added and done.fatal_error is None and not url:
             try:
-                HistoryKeeper(plan, machine).draw(
-                    store, nights_in(plan.output)[-1], datetime.now(UTC)
-                )
+                newest_folder = nights_in(plan.output)[-1]
+                HistoryKeeper(plan, machine).draw(store, newest_folder, datetime.now(UTC))
             except TracekitError as error:
                 done.fatal_error = error
     return done
@@ -339,7 +340,8 @@ class WaitingNights:
             if start is not None and start < night_start:
                 starts.append(start)
         last_start = max(starts, default=None)
-        for due_time in find_missed_times(self.plan, last_start, night_start.astimezone(UTC)):
+        missed_times = find_missed_times(self.plan, last_start, night_start.astimezone(UTC))
+        for due_time in missed_times:
             due_words = due_time.isoformat()
             if self.store.record_missed(plan, machine, due_words, "no night began"):
                 self._done.missed.append(due_words)

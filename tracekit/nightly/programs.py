@@ -80,16 +80,22 @@ def measure_programs(
     limits = limits or Limits()
     progress = with_busy_notice(progress, effort.state.load if effort.state else None)
     # A program has ended when the machine is looked at, so its share of the GPU is not known.
-    state = None if effort.state is None else replace(effort.state, gpu_others=None)
+    state = None
+    if effort.state is not None:
+        state = replace(effort.state, gpu_others=None)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tracekit-ab-")))
-        runner = _ProgramRunner(folder, stack.enter_context(Supervisor(folder)), tuple(patterns))
+        supervisor = stack.enter_context(Supervisor(folder))
+        runner = _ProgramRunner(folder, supervisor, tuple(patterns))
         progress("warming up")
         for argv in (old_argv, new_argv):
             runner.run(argv)
-        watch = None if state is None else stack.enter_context(Watch("auto"))
+        watch = None
+        if state is not None:
+            watch = stack.enter_context(Watch("auto"))
         contest = _Contest(old_argv, new_argv, runner, watch)
-        comparison, note = _measure_pairs(contest, replace(effort, state=state), limits, progress)
+        stateful_effort = replace(effort, state=state)
+        comparison, note = _measure_pairs(contest, stateful_effort, limits, progress)
     old_line = shlex.join(old_argv)
     new_line = shlex.join(new_argv)
     differences: tuple[Difference, ...] = ()
@@ -127,14 +133,18 @@ class _Contest:
 
     def run_pair(self, *, swapped: bool) -> _RunPair:
         """Run both, the second one first if they are swapped."""
-        state_before = None if self.watch is None else self.watch.before((os.getpid(),))
+        state_before = None
+        if self.watch is not None:
+            state_before = self.watch.before((os.getpid(),))
         if swapped:
             new_sample = self.runner.run(self.new_argv)
             old_sample = self.runner.run(self.old_argv)
         else:
             old_sample = self.runner.run(self.old_argv)
             new_sample = self.runner.run(self.new_argv)
-        state_after = None if self.watch is None else self.watch.after()
+        state_after = None
+        if self.watch is not None:
+            state_after = self.watch.after()
         return _RunPair(old_sample, new_sample, state_before, state_after)
 
 
@@ -148,7 +158,8 @@ def _measure_pairs(
     measured = _ProgramPairs(effort, limits)
     for session in (1, 2):
         while not measured.pairs or not measured.clock.is_spent():
-            measured.add(contest.run_pair(swapped=len(measured.pairs) % 2 == 1))
+            is_swapped = len(measured.pairs) % 2 == 1
+            measured.add(contest.run_pair(swapped=is_swapped))
             progress(measured.number)
             if measured.is_over(session):
                 break
@@ -189,7 +200,8 @@ class _ProgramPairs:
     @property
     def number(self) -> str:
         """How many pairs count, and in which sessions: "12 of 13 pairs count"."""
-        words = f"{len(self._counting())} of {len(self.pairs)} pairs count"
+        counting = len(self._counting())
+        words = f"{counting} of {len(self.pairs)} pairs count"
         if self._of_first_session:
             words += ", in two sessions"
         return words
@@ -211,7 +223,8 @@ class _ProgramPairs:
     def is_over(self, session: int) -> bool:
         """Tell whether the session, 1 or 2, has all the pairs that it needs."""
         if session > 1:
-            enough = len(self._counting()) >= 2 * self._count_first_session()
+            needed_count = 2 * self._count_first_session()
+            enough = len(self._counting()) >= needed_count
             return enough or self.clock.is_spent()
         if self.is_unconfirmed and len(self._counting()) < least_pairs():
             return self.clock.is_spent()  # a session of fewer confirms nothing
@@ -248,7 +261,8 @@ class _ProgramPairs:
         return [pair for pair, reasons in pairs_with_reasons if not reasons]
 
     def _count_first_session(self) -> int:
-        return sum(not reasons for reasons in self._reasons[: self._of_first_session])
+        reasons_of_first = self._reasons[: self._of_first_session]
+        return sum(not reasons for reasons in reasons_of_first)
 
     def _find_reason(self) -> str:
         for reasons in self._reasons:
@@ -280,7 +294,8 @@ class _ProgramRunner:
                 hint="Both programs must succeed: run it alone first.",
             )
         results = read_texts([read_printed(output), read_printed(errors)], self.patterns)
-        results.setdefault(WALL_TIME, Measured(float(program_run.length), "ns", "lower"))
+        wall_time = Measured(float(program_run.length), "ns", "lower")
+        results.setdefault(WALL_TIME, wall_time)
         measurements = [_make_measurement(name, result) for name, result in results.items()]
         provenance = Provenance(command=argv, started=started)
         return Sample(

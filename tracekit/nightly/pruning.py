@@ -93,7 +93,8 @@ def runs_below(root: Path, current_time: datetime) -> Iterator[RunSeen]:
 
 def _run(place: Path, root: Path, current_time: datetime) -> RunSeen:
     recording = Recording(place)
-    changed = datetime.fromtimestamp(recording.provenance_file.lstat().st_mtime, UTC)
+    changed_seconds = recording.provenance_file.lstat().st_mtime
+    changed = datetime.fromtimestamp(changed_seconds, UTC)
     night, stays = _night_of(place, current_time)
     run = RunSeen(place, root, changed, night=night, stays=stays)
     try:
@@ -223,7 +224,8 @@ def _nights_of_changes(series: Series, trend: Changes) -> dict[str, str]:
     for step in trend.steps:
         first_index = min(step.index, step.earliest)
         last_index = max(step.index, step.latest)
-        for night in ids[max(0, first_index - 1) : last_index + 2]:
+        begin = max(0, first_index - 1)
+        for night in ids[begin : last_index + 2]:
             nights[night] = f"{subject} changed there"
     return nights
 

@@ -129,8 +129,10 @@ def _rehearse(capture: Capture, plan: NightPlan, deadline: float, progress: Prog
                     progress(f"{capture.name}: pair {pair.plain_pair.number + 1} of {_MOST}")
         except InconclusiveError:  # the time is spent; the pairs before are whole
             pass
-    seconds = (time.monotonic() - start) / max(1, len(pairs))
-    return _judge(replace(rehearsal, measured=len(pairs), seconds=seconds), capture, plan, pairs)
+    elapsed = time.monotonic() - start
+    seconds = elapsed / max(1, len(pairs))
+    measured = replace(rehearsal, measured=len(pairs), seconds=seconds)
+    return _judge(measured, capture, plan, pairs)
 
 
 def _prepare(
@@ -141,7 +143,8 @@ def _prepare(
     bounds = Bounds(stack.enter_context(Supervisor(folder)), deadline=deadline)
     candidate = candidate_of(capture, plan)
     itself = replace(candidate, role="reference")
-    return PreparedCapture(replace(capture, together=True), folder, candidate, itself, bounds)
+    twin_capture = replace(capture, together=True)
+    return PreparedCapture(twin_capture, folder, candidate, itself, bounds)
 
 
 def _judge(
@@ -176,7 +179,8 @@ def _part_counting(pairs: Sequence[PlantedPair], plan: NightPlan) -> tuple[list[
     """Return the pairs that count, and why the first of the others does not."""
     looks: list[State] = []
     for pair in pairs:
-        looks += filter(None, (pair.plain_pair.before, pair.plain_pair.after))
+        states = (pair.plain_pair.before, pair.plain_pair.after)
+        looks += filter(None, states)
     counting: list[PlantedPair] = []
     first_reason = ""
     for pair in pairs:
@@ -194,15 +198,19 @@ def _judge_metric(
 ) -> PlantedMetric | None:
     better = gated.better or METRICS[gated.metric].better.value
     turn = -1 if better == "higher" else 1
-    unchanged = _changes([pair.plain_pair for pair in pairs], gated, turn)
-    planted = _changes([pair.planted for pair in pairs], gated, turn)
+    plain_pairs = [pair.plain_pair for pair in pairs]
+    unchanged = _changes(plain_pairs, gated, turn)
+    planted_pairs = [pair.planted for pair in pairs]
+    planted = _changes(planted_pairs, gated, turn)
     unchanged_interval = shift(unchanged)
     planted_interval = shift(planted)
     if unchanged_interval is None or planted_interval is None:
         return None
     middle = statistics.median(unchanged)
-    noise = NORMAL_MAD * statistics.median(abs(change - middle) for change in unchanged)
+    distances = [abs(change - middle) for change in unchanged]
+    noise = NORMAL_MAD * statistics.median(distances)
     threshold = math.log1p(gated.threshold)
+    needed = _find_needed(noise, threshold)
     return PlantedMetric(
         metric=gated.metric,
         threshold=gated.threshold,
@@ -210,15 +218,18 @@ def _judge_metric(
         unchanged=_as_ratios(unchanged_interval),
         planted=_as_ratios(planted_interval),
         seen=chance_seen(noise, threshold, capture.pairs),
-        needed=_find_needed(noise, threshold),
+        needed=needed,
     )
 
 
 def _as_ratios(interval: Interval) -> tuple[float, float, float]:
+    middle = math.expm1(interval.middle)
+    lower_bound = math.expm1(interval.lower_bound)
+    upper_bound = math.expm1(interval.upper_bound)
     return (
-        math.expm1(interval.middle),
-        math.expm1(interval.lower_bound),
-        math.expm1(interval.upper_bound),
+        middle,
+        lower_bound,
+        upper_bound,
     )
 
 
@@ -240,7 +251,8 @@ def chance_seen(noise: float, change: float, pairs: int) -> float:
     Pairs deviate by `noise`, normally, on the scale where changes add up; the draws are the same
     each time.
     """
-    draws = np.random.default_rng(1).normal(change, noise, (_DRAWS, pairs))
+    generator = np.random.default_rng(1)
+    draws = generator.normal(change, noise, (_DRAWS, pairs))
     seen_count = 0
     for session in draws.tolist():
         interval = shift(session)
@@ -261,12 +273,14 @@ def rehearsal_lines(rehearsal: Rehearsal) -> Iterator[str]:
         threshold = percent(metric.threshold)
         unchanged = _describe_change(metric.unchanged)
         planted = _describe_change(metric.planted)
+        deviation = percent(metric.noise)
         yield (
             f"{name}: {metric.metric} at 0 %: {unchanged}; with {threshold} planted: {planted}. "
-            f"A pair deviates by {percent(metric.noise)}."
+            f"A pair deviates by {deviation}."
         )
+        chance = percent(metric.seen)
         yield (
-            f"{name}: a slowdown of {threshold} would be seen in {percent(metric.seen)} of the "
+            f"{name}: a slowdown of {threshold} would be seen in {chance} of the "
             f"nights with {rehearsal.planned} pairs."
         )
     yield _advice(rehearsal)

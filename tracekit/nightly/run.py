@@ -76,10 +76,12 @@ def run_night(
         memory = HistoryKeeper(plan, initial_night.machine, keep)
         recalled = memory.recall(chosen, night_start)
         # One that was there and is gone at the end was moved: it is not made anew.
-        make_history = bool(recalled.history_error)
+        make = bool(recalled.history_error)
+        make_history = make
         home = plan.file.parent
         chosen = [with_previous(capture, recalled.series, home) for capture in chosen]
-        folder = NightFolder(make_output(plan.output / initial_night.id))
+        output = make_output(plan.output / initial_night.id)
+        folder = NightFolder(output)
         remarks = (*recalled.remarks, *filter(None, [remark]))
         initial_night = replace(initial_night, folder=memory.place_of(folder), warnings=remarks)
         writer = NightWriter(folder, initial_night)
@@ -154,14 +156,16 @@ def _begin_night(plan: NightPlan, night_start: datetime, chosen: Sequence[Captur
     recorders = _recorders(chosen)
     if recorders:
         facts["recorder"] = ", ".join(recorders)
+    machine = plan.machine or machine_name(facts)
+    commit = git_commit(plan.file.parent)
     return Night(
         id=night_id(night_start),
         plan=plan.name,
-        machine=plan.machine or machine_name(facts),
+        machine=machine,
         started=_stamp(night_start),
         digest=plan.digest,
         environment=facts,
-        commit=git_commit(plan.file.parent),
+        commit=commit,
     )
 
 

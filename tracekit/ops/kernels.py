@@ -82,11 +82,13 @@ class CallTraffic:
 
     def plus(self, read: int, bytes_written: int) -> "CallTraffic":
         """Return the traffic of a call that also reads and writes these bytes, each once."""
+        unique = self.unique + read
+        written_bytes = self.written + bytes_written
         return replace(
             self,
             read=self.read + read,
-            unique=self.unique + read,
-            written=self.written + bytes_written,
+            unique=unique,
+            written=written_bytes,
         )
 
     def work(self, tokens: int, dispatches: int | None = None) -> Work:
@@ -161,7 +163,8 @@ class KernelSource:
         values = [METAL_TYPES.get(value) or str(value) for _, value in template]
         input_types = [_type_of(value) for value in inputs]
         output_types = [METAL_TYPES[dtype] for dtype in dtypes]
-        return "_".join([f"custom_kernel_{self.stem}_", *values, *input_types, *output_types])
+        parts = [f"custom_kernel_{self.stem}_", *values, *input_types, *output_types]
+        return "_".join(parts)
 
 
 def _type_of(value: Any) -> str:
@@ -197,7 +200,8 @@ def pad_buffer(array: mx.array) -> mx.array:
     """Make an array long enough for `device` memory, flat if it was not; a no-op if it is."""
     if array.size >= LEAST_BUFFER:
         return array
-    return mx.pad(array.reshape(-1), (0, LEAST_BUFFER - array.size))
+    missing = LEAST_BUFFER - array.size
+    return mx.pad(array.reshape(-1), (0, missing))
 
 
 @contextmanager

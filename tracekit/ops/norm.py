@@ -25,12 +25,15 @@ def separate_traffic(rows: int, dims: int, outputs: int, *, itemsize: int) -> Ca
     """
     row_elements = rows * dims
     weight_elements = outputs * dims
-    read = (row_elements + dims + row_elements + weight_elements) * itemsize
+    elements = row_elements + dims + row_elements + weight_elements
+    read = elements * itemsize
+    written_bytes = (row_elements + rows * outputs) * itemsize
+    flops = _flops(rows, dims, outputs)
     return CallTraffic(
         read=read,
         unique=read,
-        written=(row_elements + rows * outputs) * itemsize,
-        flops=_flops(rows, dims, outputs),
+        written=written_bytes,
+        flops=flops,
     )
 
 
@@ -78,7 +81,8 @@ def draw_norm_problem(
     """Draw a problem: x normal, gains about 1, weights scaled so that results are about 1."""
     needed = (rows * dims + dims + outputs * dims + rows * outputs) * dtype.size
     require_memory(needed, "The problem", "Take fewer rows, elements or outputs.")
-    x_seed, gain_seed, weight_seed = mx.random.split(mx.random.key(seed), 3)
+    key = mx.random.key(seed)
+    x_seed, gain_seed, weight_seed = mx.random.split(key, 3)
     x = mx.random.normal((rows, dims), dtype=dtype, key=x_seed)
     gain = 1 + 0.1 * mx.random.normal((dims,), dtype=dtype, key=gain_seed)
     weight = mx.random.normal((outputs, dims), dtype=dtype, scale=dims**-0.5, key=weight_seed)
@@ -88,7 +92,8 @@ def draw_norm_problem(
 
 def reference(x: Floats, gain: Floats, weight: Floats, eps: float) -> Floats:
     """Compute (x / sqrt(mean(x^2) + eps) * gain) weight^T; shapes as in `NormProblem`."""
-    rms = np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + eps)
+    mean_square = np.mean(x * x, axis=-1, keepdims=True)
+    rms = np.sqrt(mean_square + eps)
     return (x / rms * gain) @ weight.T
 
 
@@ -97,7 +102,8 @@ def error_of(problem: NormProblem, output: mx.array) -> float:
     x = as_float64(problem.x)
     gain = as_float64(problem.gain)
     weight = as_float64(problem.weight)
-    return relative_error(as_float64(output), reference(x, gain, weight, problem.eps))
+    expected = reference(x, gain, weight, problem.eps)
+    return relative_error(as_float64(output), expected)
 
 
 def separate(problem: NormProblem) -> mx.array:
@@ -105,7 +111,8 @@ def separate(problem: NormProblem) -> mx.array:
 
     The normalised rows are written in their own dtype and read again.
     """
-    return mx.fast.rms_norm(problem.x, problem.gain, problem.eps) @ problem.weight.T
+    normalised = mx.fast.rms_norm(problem.x, problem.gain, problem.eps)
+    return normalised @ problem.weight.T
 
 
 def apply_compiled(problem: NormProblem) -> mx.array:
@@ -119,8 +126,10 @@ def apply_compiled(problem: NormProblem) -> mx.array:
 @mx.compile
 def _normalised_product(x: mx.array, gain: mx.array, weight: mx.array, eps: float) -> mx.array:
     exact = x.astype(mx.float32)
-    factor = mx.rsqrt(mx.mean(exact * exact, axis=-1, keepdims=True) + eps)
-    return (exact * factor * gain).astype(x.dtype) @ weight.T
+    mean_square = mx.mean(exact * exact, axis=-1, keepdims=True)
+    factor = mx.rsqrt(mean_square + eps)
+    normalised = (exact * factor * gain).astype(x.dtype)
+    return normalised @ weight.T
 
 
 SIMDGROUPS = 8
@@ -165,11 +174,15 @@ def kernel_traffic(problem: NormProblem) -> CallTraffic:
     gain = problem.gain.size
     weight = problem.weight.size
     itemsize = problem.dtype.size
+    read = (across * x + down * across * gain + down * weight) * itemsize
+    unique = (x + gain + weight) * itemsize
+    written_bytes = problem.rows * problem.outputs * itemsize
+    flops = _flops(problem.rows, problem.dims, problem.outputs)
     return CallTraffic(
-        read=(across * x + down * across * gain + down * weight) * itemsize,
-        unique=(x + gain + weight) * itemsize,
-        written=problem.rows * problem.outputs * itemsize,
-        flops=_flops(problem.rows, problem.dims, problem.outputs),
+        read=read,
+        unique=unique,
+        written=written_bytes,
+        flops=flops,
     )
 
 

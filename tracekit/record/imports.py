@@ -185,7 +185,9 @@ def describe_origin(
     """
     export_index = index(recording.exports)
     run, run_warnings = select_run(export_index, recording.exports, number, name)
-    run_number = None if run is None else run.number
+    run_number = None
+    if run is not None:
+        run_number = run.number
     provenance = replace(provenance, recorder="import", workload=name, run=run_number)
     if export_index.toc is None or run is None:
         unknown = "The exports came without a TOC: machine, times and target are not known."
@@ -235,7 +237,9 @@ def choose_run(recording: Recording, number: int) -> None:
         new_provenance = with_target(new_provenance, recording, None)
     else:
         run, _ = select_run(index(recording.exports), recording.exports, number)
-        run_number = None if run is None else run.number
+        run_number = None
+        if run is not None:
+            run_number = run.number
         new_provenance = replace(old_provenance, run=run_number)
     with noting(recording.folder, "analyze", begin=False):
         recording.save_provenance(new_provenance)

@@ -106,7 +106,8 @@ def _read_csv(text: str) -> Iterator[_SpeedTest]:
     for place, line in enumerate(lines):
         fields = line.split(",")
         if {"n_prompt", "n_gen", "avg_ts"} <= set(fields):
-            for values in csv.reader(_take_table(lines[place + 1 :], '"')):
+            table_lines = _take_table(lines[place + 1 :], '"')
+            for values in csv.reader(table_lines):
                 yield from _read_entry(dict(zip(fields, values, strict=False)), strict=False)
 
 
@@ -144,7 +145,8 @@ def _read_markdown(text: str) -> Iterator[_SpeedTest]:
 def _split_row(line: str) -> list[str]:
     if not line.startswith("|"):
         return []
-    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+    inner_text = line.strip().strip("|")
+    return [cell.strip() for cell in inner_text.split("|")]
 
 
 def _take_table(lines: Sequence[str], opening: str) -> Iterator[str]:

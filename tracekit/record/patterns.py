@@ -79,7 +79,8 @@ def parse_pattern(words: str) -> Pattern:
         raise UsageError(
             f"{line!r} has no group for the number.", hint=f"Such as ([0-9.]+) in '{_EXAMPLE}'."
         )
-    return msgspec.convert({"name": name, "unit": unit, "better": better, "line": line}, Pattern)
+    values = {"name": name, "unit": unit, "better": better, "line": line}
+    return msgspec.convert(values, Pattern)
 
 
 def save_patterns(file: Path, patterns: Iterable[Pattern]) -> None:
@@ -92,7 +93,8 @@ def save_patterns(file: Path, patterns: Iterable[Pattern]) -> None:
 def load_patterns(file: Path) -> tuple[Pattern, ...]:
     """Return the patterns in a file, none without such a file."""
     try:
-        return decode_json(read_input(file), tuple[Pattern, ...])
+        content = read_input(file)
+        return decode_json(content, tuple[Pattern, ...])
     except FileNotFoundError:
         return ()
     except msgspec.MsgspecError as error:

@@ -176,7 +176,9 @@ class NoProcessError(ToolError):
 
 def start_error(argv: tuple[str, ...], error: OSError) -> ToolError:
     """Return the error for a command that could not be started at all."""
-    hint = error.hint if isinstance(error, ProgramError) else ""
+    hint = ""
+    if isinstance(error, ProgramError):
+        hint = error.hint
     if argv[0].rpartition("/")[2] in {"xcrun", "xctrace"}:
         hint = (
             "It comes with Xcode and runs on macOS only; `--recorder host` measures on any machine."

@@ -83,7 +83,8 @@ class Supervisor:
 
     def __enter__(self) -> Self:
         """Start the guardian; raise ToolError if that is impossible."""
-        argv = (sys.executable, "-P", "-m", __name__, str(self._folder.absolute()))
+        folder = str(self._folder.absolute())
+        argv = (sys.executable, "-P", "-m", __name__, folder)
         null = subprocess.DEVNULL
         try:
             self._guardian = subprocess.Popen(
@@ -155,7 +156,8 @@ class Supervisor:
         if self._guardian.stdin.closed:
             return
         try:
-            self._guardian.stdin.write(msgspec.json.encode(order) + b"\n")
+            line = msgspec.json.encode(order) + b"\n"
+            self._guardian.stdin.write(line)
             self._guardian.stdin.flush()
         except OSError as error:
             log.warning("the guardian of this recording is gone: %s", error.strerror)

@@ -41,8 +41,10 @@ class Axis:
         """Return the place of a number between those of the axis' ends, never outside."""
         lower_end = self._way(self.minimum)
         upper_end = self._way(self.maximum)
-        share = (self._way(value) - lower_end) / (upper_end - lower_end)
-        return begin + (end - begin) * min(1.0, max(0.0, share))
+        distance = self._way(value) - lower_end
+        share = distance / (upper_end - lower_end)
+        shown_share = min(1.0, max(0.0, share))
+        return begin + (end - begin) * shown_share
 
     def _way(self, value: float) -> float:
         if self.logarithmic:
@@ -74,19 +76,22 @@ def make_count_axis(title: str, highest: float) -> Axis:
 
 
 def _round_marks(minimum: Decimal, maximum: Decimal, steps: int) -> tuple[float, ...]:
-    power = Decimal(10) ** ((maximum - minimum) / steps).adjusted()
+    exact_step = (maximum - minimum) / steps
+    power = Decimal(10) ** exact_step.adjusted()
     for factor in ("1", "2", "2.5", "5", "10", "20"):
         apart = Decimal(factor) * power
         first_place = math.floor(minimum / apart)
         last_place = math.ceil(maximum / apart)
         if last_place - first_place <= steps:
             break
-    return tuple(float(apart * place) for place in range(first_place, last_place + 1))
+    places = range(first_place, last_place + 1)
+    return tuple(float(apart * place) for place in places)
 
 
 def binary(title: str, minimum: float, maximum: float, words: Words) -> Axis:
     """Return an axis of bytes from zero or more, whose ticks are round in KiB, MiB, GiB …."""
-    unit = _BINARY ** ((int(max(maximum, 1)).bit_length() - 1) // 10)
+    bit_count = int(max(maximum, 1)).bit_length() - 1
+    unit = _BINARY ** (bit_count // 10)
     scaled_axis = linear(title, minimum / unit, maximum / unit, words, steps=4)
     marks = tuple(mark * unit for mark in scaled_axis.marks)
     return Axis(title, marks[0], marks[-1], marks, words)
@@ -139,7 +144,9 @@ class Plane:
     def project(self, point: tuple[float, float]) -> tuple[float, float]:
         """Return the place of a point."""
         across, up = point
-        return self.x.project(across, 0, self.width), self.y.project(up, self.height, 0)
+        drawn_across = self.x.project(across, 0, self.width)
+        drawn_up = self.y.project(up, self.height, 0)
+        return drawn_across, drawn_up
 
 
 Shape = Callable[[Plane], Iterator[ET.Element]]
@@ -164,7 +171,8 @@ def _shape(draw: Callable[Concatenate[Plane, _P], Iterator[ET.Element]]) -> Call
 @_shape
 def line(plane: Plane, points: Points, name: str, *, dashed: bool = False) -> Iterator[ET.Element]:
     """Draw a line from point to point."""
-    corners = [f"{x:.1f} {y:.1f}" for x, y in map(plane.project, points)]
+    drawn_points = map(plane.project, points)
+    corners = [f"{x:.1f} {y:.1f}" for x, y in drawn_points]
     attributes = {
         "d": f"M{'L'.join(corners)}",
         "stroke": colour(name),
@@ -192,8 +200,10 @@ def dots(plane: Plane, points: Points, name: str, radius: float = 4.0) -> Iterat
 @_shape
 def spikes(plane: Plane, points: Points, name: str) -> Iterator[ET.Element]:
     """Draw a small triangle at each point: marks that differ from dots without their colour."""
-    marks = [f"M{x - 4:.1f} {y - 4:.1f}h8l-4 7z" for x, y in map(plane.project, points)]
-    yield ET.Element("path", d="".join(marks), fill=colour(name))
+    drawn_points = map(plane.project, points)
+    marks = [f"M{x - 4:.1f} {y - 4:.1f}h8l-4 7z" for x, y in drawn_points]
+    path = "".join(marks)
+    yield ET.Element("path", d=path, fill=colour(name))
 
 
 @_shape
@@ -204,13 +214,15 @@ def area(
     left_x, ground = plane.project((edges[0], plane.y.minimum))
     path = [f"M{left_x:.1f} {ground:.1f}"]
     previous_height = None
-    for begin, height in zip(edges[:-1], heights, strict=True):
+    steps = zip(edges[:-1], heights, strict=True)
+    for begin, height in steps:
         if height != previous_height:
             x, top = plane.project((begin, height))
             path.append(f"H{x:.1f}V{top:.1f}")
         previous_height = height
     right, _ = plane.project((edges[-1], plane.y.minimum))
-    drawn = f"{''.join(path)}H{right:.1f}V{ground:.1f}Z"
+    outline = "".join(path)
+    drawn = f"{outline}H{right:.1f}V{ground:.1f}Z"
     yield ET.Element("path", {"d": drawn, "fill": colour(name)})
 
 
@@ -227,7 +239,8 @@ def upright(
         "fill": "none",
     }
     yield ET.Element("path", attributes)
-    yield _word(plane, x, top + FONT_SIZE * (1 + 1.25 * row), label)
+    word_y = top + FONT_SIZE * (1 + 1.25 * row)
+    yield _word(plane, x, word_y, label)
 
 
 @_shape
@@ -249,14 +262,17 @@ def label_line(plane: Plane, point: tuple[float, float], label: str) -> Iterator
     The label is above the line on the left of the point, or below it on the right.
     """
     x, y = plane.project(point)
-    if x - _SIDE - len(label) * _CHARACTER >= 0:
-        yield _write_label(x - _SIDE, max(FONT_SIZE, y - _APART), label, is_left=True)
+    left_end = x - _SIDE - len(label) * _CHARACTER
+    if left_end >= 0:
+        label_y = max(FONT_SIZE, y - _APART)
+        yield _write_label(x - _SIDE, label_y, label, is_left=True)
     else:
         yield _write_label(x + _SIDE, y + FONT_SIZE + _APART, label, is_left=False)
 
 
 def _word(plane: Plane, x: float, y: float, label: str) -> ET.Element:
-    is_left = x + _SIDE + len(label) * _CHARACTER > plane.width
+    right_end = x + _SIDE + len(label) * _CHARACTER
+    is_left = right_end > plane.width
     label_x = x - _SIDE if is_left else x + _SIDE
     return _write_label(label_x, y, label, is_left=is_left)
 
@@ -300,7 +316,8 @@ def svg(chart: Chart, spoken: Callable[[str], str] = str) -> str:
     """
     root = figure("chart", (WIDTH, HEIGHT), chart.title, chart.summary)
     root.set("font-size", str(FONT_SIZE))
-    longest_mark = max(len(chart.y.words(mark)) for mark in chart.y.marks)
+    mark_lengths = [len(chart.y.words(mark)) for mark in chart.y.marks]
+    longest_mark = max(mark_lengths)
     label_width = longest_mark * _DIGIT + 2 * _TICK
     left_margin = label_width
     if chart.y.title:
@@ -326,11 +343,13 @@ def _axes(plane: Plane, label_width: float) -> Iterator[ET.Element]:
     for mark in plane.x.marks:
         x, _ = plane.project((mark, plane.y.minimum))
         yield _grid(mark, (x, 0), (x, height + _TICK))
-        yield svg_text(x, height + 2 * _TICK + FONT_SIZE, plane.x.words(mark), _MIDDLE, "dim")
+        label_y = height + 2 * _TICK + FONT_SIZE
+        yield svg_text(x, label_y, plane.x.words(mark), _MIDDLE, "dim")
     for mark in plane.y.marks:
         _, y = plane.project((plane.x.minimum, mark))
         yield _grid(mark, (-_TICK, y), (width, y))
-        yield svg_text(-2 * _TICK, y + _TICK, plane.y.words(mark), _END, "dim")
+        mark_words = plane.y.words(mark)
+        yield svg_text(-2 * _TICK, y + _TICK, mark_words, _END, "dim")
     if plane.x.title:
         title_y = height + 2 * (_TICK + FONT_SIZE) + 10
         yield svg_text(width / 2, title_y, plane.x.title, _MIDDLE, "dim")

@@ -71,7 +71,8 @@ def phase_begins(tables: Tables) -> list[tuple[float, str]]:
     """Return the begin of each phase, with its name."""
     phases = rows(tables, "phases").frame
     begins = [float(start) for start in phases["start"]]
-    return list(zip(begins, map(str, phases["name"]), strict=True))
+    names = map(str, phases["name"])
+    return list(zip(begins, names, strict=True))
 
 
 def marked_window(tables: Tables) -> analysis.Window | None:

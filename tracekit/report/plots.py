@@ -37,10 +37,15 @@ def sample_level(
     Each value holds until the next one; before the first the level is 0.
     """
     edges = np.linspace(window.start, window.end, MOST_POINTS + 1)
-    value_indexes = np.searchsorted(times, edges[:-1], side="right") - 1
-    heights = np.where(value_indexes >= 0, values[np.maximum(value_indexes, 0)], 0.0)
-    place = (np.searchsorted(edges, times, side="right") - 1).clip(max=heights.size - 1)
-    window_mask = (times >= window.start) & (times <= window.end)
+    next_indexes = np.searchsorted(times, edges[:-1], side="right")
+    value_indexes = next_indexes - 1
+    known_values = values[np.maximum(value_indexes, 0)]
+    heights = np.where(value_indexes >= 0, known_values, 0.0)
+    next_edges = np.searchsorted(edges, times, side="right")
+    place = (next_edges - 1).clip(max=heights.size - 1)
+    is_after_start = times >= window.start
+    is_before_end = times <= window.end
+    window_mask = is_after_start & is_before_end
     np.maximum.at(heights, place[window_mask], values[window_mask])
     return Level(name, edges.tolist(), heights.tolist(), color)
 
@@ -67,9 +72,10 @@ def course(
     `begins` divide the run, with their names; triangles on top mark the times of `marked`.
     """
     time, up = _axes([level], upward, in_words, top)
+    phase_marks = _draw_phase_marks(begins, time)
     shapes: list[Shape] = [
         chart.area(level.edges, level.heights, level.color),
-        *_draw_phase_marks(begins, time),
+        *phase_marks,
     ]
     if marked:
         height = up.maximum / _AIR
@@ -86,8 +92,10 @@ def levels(
     shapes = _draw_phase_marks(begins, time)
     for place, level in enumerate(lines):
         steps = _find_corners(level)
-        shapes.append(chart.line(steps, level.color, dashed=place % 2 == 1))
-        shapes.append(chart.words(steps[-1], level.name))
+        line = chart.line(steps, level.color, dashed=place % 2 == 1)
+        shapes.append(line)
+        name = chart.words(steps[-1], level.name)
+        shapes.append(name)
     return Chart(title, summary, time, up, tuple(shapes))
 
 
@@ -95,8 +103,10 @@ def _axes(
     drawn_levels: Sequence[Level], upward: Upward, in_words: Words, top: float = 0
 ) -> tuple[Axis, Axis]:
     begin = min(level.edges[0] for level in drawn_levels)
-    end = max(level.edges[-1] for level in drawn_levels)
-    highest = max(top, *(max(level.heights) for level in drawn_levels))
+    last_edges = [level.edges[-1] for level in drawn_levels]
+    end = max(last_edges)
+    level_heights = [max(level.heights) for level in drawn_levels]
+    highest = max(top, *level_heights)
     up = upward("", 0, highest, in_words)
     time = chart.span("time of the trace", float(begin), float(end), duration)
     return time, replace(up, maximum=up.maximum * _AIR)
@@ -115,12 +125,14 @@ def _find_corners(level: Level) -> list[tuple[float, float]]:
     """Return the corners of the steps; neighbours of equal height have none between them."""
     height = float(level.heights[0])
     points = [(float(level.edges[0]), height)]
-    for edge, next_height in zip(level.edges[1:-1], level.heights[1:], strict=True):
+    inner_steps = zip(level.edges[1:-1], level.heights[1:], strict=True)
+    for edge, next_height in inner_steps:
         if next_height != height:
             points.append((float(edge), height))
             height = float(next_height)
             points.append((float(edge), height))
-    points.append((float(level.edges[-1]), height))
+    last_edge = float(level.edges[-1])
+    points.append((last_edge, height))
     return points
 
 
@@ -137,7 +149,8 @@ def distribution(title: str, values: Durations, color: str = "device") -> Chart:
     Few that are far beyond the others share the last bin.
     """
     edges = _edges(values, _count_bins(values))
-    counts, _ = np.histogram(np.minimum(values, edges[-1]), edges)
+    clipped_values = np.minimum(values, edges[-1])
+    counts, _ = np.histogram(clipped_values, edges)
     quantiles = np.quantile(values, (0.5, 0.99))
     p50 = float(quantiles[0])
     p99 = float(quantiles[1])
@@ -146,15 +159,19 @@ def distribution(title: str, values: Durations, color: str = "device") -> Chart:
     axis_title = "time"
     if float(values.max()) > end:
         axis_title = f"time; the last bin holds all up to {duration(values.max())}"
+    value_count = count(values.size)
+    longest = duration(float(values.max()))
     summary = (
-        f"{count(values.size)} values, half of them up to {duration(p50)}, 99 % up to "
-        f"{duration(p99)}, the longest {duration(float(values.max()))}."
+        f"{value_count} values, half of them up to {duration(p50)}, 99 % up to "
+        f"{duration(p99)}, the longest {longest}."
     )
     heights = counts.astype(float).tolist()
+    p50_mark = chart.upright(p50, f"p50 {duration(p50)}", "ink")
+    p99_mark = chart.upright(min(p99, end), f"p99 {duration(p99)}", "ink", row=1)
     shapes = (
         chart.area(edges.tolist(), heights, color),
-        chart.upright(p50, f"p50 {duration(p50)}", "ink"),
-        chart.upright(min(p99, end), f"p99 {duration(p99)}", "ink", row=1),
+        p50_mark,
+        p99_mark,
     )
     time = chart.span(axis_title, begin, end, duration)
     up = chart.make_count_axis("count", float(counts.max()))
@@ -208,7 +225,8 @@ def roof(
         corners.append((max(x.maximum, bend), rate))
     shapes = [chart.line(corners, "ink"), _name_roof(x, y, bandwidth, rate, points)]
     if rate:
-        shapes.append(chart.words((x.maximum, rate), f"arithmetic {quantity(rate, 'FLOP/s')}"))
+        rate_words = quantity(rate, "FLOP/s")
+        shapes.append(chart.words((x.maximum, rate), f"arithmetic {rate_words}"))
     for point in points:
         place = (point.intensity, point.speed)
         shapes.append(chart.dots([place], "steps", 5.0))
@@ -228,7 +246,8 @@ def _roof_axes(points: Sequence[Placed], bandwidth: float, rate: float | None) -
     left_end = min(intensities) / _ROOM
     right_end = max(intensities) * _ROOM
     speeds = [point.speed for point in points]
-    speeds += [left_end * bandwidth, rate or right_end * bandwidth]
+    right_speed = rate or right_end * bandwidth
+    speeds += [left_end * bandwidth, right_speed]
     lowest = min(speeds) / _ROOM
     highest = max(speeds) * 2
     x = chart.logarithmic("operations for each byte", left_end, right_end, "{:g}".format)
@@ -241,10 +260,12 @@ def _name_roof(
 ) -> Shape:
     """Name the roof of memory on its visible part, at the place with most room between points."""
     begin = max(x.minimum, y.minimum / bandwidth)
-    end = min(x.maximum, (rate or y.maximum) / bandwidth)
+    highest_speed = rate or y.maximum
+    end = min(x.maximum, highest_speed / bandwidth)
 
     def measure_room(place: float) -> float:
-        return min(abs(math.log(place / point.intensity)) for point in points)
+        distances = [abs(math.log(place / point.intensity)) for point in points]
+        return min(distances)
 
     places = [begin * (end / begin) ** share for share in _PLACES]
     position = max(places, key=measure_room)

@@ -42,15 +42,18 @@ def render(result: Result, tables: Tables, *, redact: Redact) -> str:
     origin = _ORIGINS.get(provenance.recorder, "recorder not stated")
     if provenance.recorder == "import":
         origin = f"imported; recorded {units.stamp(provenance.started) or 'at a time not stated'}"
-    targets = ", ".join(process.name for process in provenance.targets if process.name)
+    process_names = [process.name for process in provenance.targets if process.name]
+    targets = ", ".join(process_names)
     environment = environment_of(redact)
+    name = provenance.workload or targets or "Run of an unknown target"
+    sections = list(_sections(environment, result, given_tables))
     return document(
         environment,
         "page.html",
         result=result,
-        name=provenance.workload or targets or "Run of an unknown target",
+        name=name,
         origin=origin,
-        sections=list(_sections(environment, result, given_tables)),
+        sections=sections,
     )
 
 
@@ -64,10 +67,12 @@ def document(
 ) -> str:
     """Fill the template of a whole page, with its style, its script and the policy for both."""
     folder = find_shipped_folder("templates") / "report"
-    style = "\n".join((folder / name).read_text("utf-8") for name in styles)
+    style_texts = [(folder / name).read_text("utf-8") for name in styles]
+    style = "\n".join(style_texts)
     script_texts = [(folder / "script" / name).read_text("utf-8") for name in scripts]
     script = "\n".join(map(_terse, script_texts))
-    return environment.get_template(template).render(
+    page_template = environment.get_template(template)
+    return page_template.render(
         **context,
         policy=Markup(_policy(style, script)),  # noqa: S704  our own words, and hashes
         style=Markup(style),  # noqa: S704  our own file, which must not be escaped
@@ -85,7 +90,8 @@ def _sections(
             continue
         context = panel.context(result, tables)
         if context is not None:
-            body = environment.get_template(f"{panel.name}.html").render(context)
+            panel_template = environment.get_template(f"{panel.name}.html")
+            body = panel_template.render(context)
             yield panel, Markup(body)  # noqa: S704  escaped by Jinja
 
 
@@ -122,8 +128,9 @@ def environment_of(redact: Redact) -> jinja2.Environment:
     def packed(timeline: Timeline) -> Markup:
         return Markup(pack(timeline, line))  # noqa: S704  base64
 
+    template_folder = find_shipped_folder("templates") / "report"
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(find_shipped_folder("templates") / "report"),
+        loader=jinja2.FileSystemLoader(template_folder),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

@@ -106,7 +106,8 @@ class _WrittenElements:
         known_elements[value] = f'<{tag} ref="{self._last}"/>'
         for name, text in attributes.items():
             if text is not None:
-                head += f' {name.replace("_", "-")}="{quote_attribute(text)}"'
+                attribute = name.replace("_", "-")
+                head += f' {attribute}="{quote_attribute(text)}"'
         inner_xml = "".join(content)
         if inner_xml or "fmt" in attributes:
             return f"<{head}>{inner_xml}</{tag}>"
@@ -169,7 +170,8 @@ class _WrittenElements:
 
         def content() -> Iterator[str]:
             column = symbols.frames["address"]
-            addresses = [column[number].as_py() for number in _frames(stack, symbols)]
+            frame_numbers = _frames(stack, symbols)
+            addresses = [column[number].as_py() for number in frame_numbers]
             counters: list[int] = []
             if has_counter:
                 counters = addresses[:1]
@@ -198,7 +200,9 @@ class _WrittenElements:
             if frame_cells["binary"] is None:
                 return
             load = frame_cells["load_address"]
-            load_text = None if load is None else hex(load)
+            load_text = None
+            if load is not None:
+                load_text = hex(load)
             yield self._element(
                 "binary",
                 (frame_cells["uuid"], frame_cells["path"], load),
@@ -243,11 +247,15 @@ def write_table(file: BinaryIO, run: BundleRun, store: TableStore, index: int) -
     _require_known(run, store, reader.kinds)
     head = f"<?xml version=\"1.0\"?>\n<trace-query-result>\n<node xpath='{xpath}'>"
     head += f'<schema name="{quote_attribute(store.schema)}">'
-    for column, kind in zip(store.columns, reader.kinds, strict=True):
+    typed_columns = zip(store.columns, reader.kinds, strict=True)
+    for column, kind in typed_columns:
+        mnemonic = escape_text(column.mnemonic)
+        title = escape_text(column.title)
+        type_name = escape_text(kind.tag)
         head += (
-            f"<col><mnemonic>{escape_text(column.mnemonic)}</mnemonic>"
-            f"<name>{escape_text(column.title)}</name>"
-            f"<engineering-type>{escape_text(kind.tag)}</engineering-type></col>"
+            f"<col><mnemonic>{mnemonic}</mnemonic>"
+            f"<name>{title}</name>"
+            f"<engineering-type>{type_name}</engineering-type></col>"
         )
     file.write(f"{head}</schema>".encode())
     elements = _WrittenElements(run.names)
@@ -293,7 +301,8 @@ def _require_known(run: BundleRun, store: TableStore, kinds: list[EngineeringTyp
         return
     stored = read_records(run.files, store, fields)
     for kind, numbers in zip(unknown_kinds, stored, strict=True):
-        if (numbers != np.iinfo(numbers.dtype).max).any():
+        largest = np.iinfo(numbers.dtype).max
+        if (numbers != largest).any():
             words = f"how values of {kind.tag or kind.type_id} are stored is not known"
             raise UnwritableError(words)
 
@@ -335,7 +344,8 @@ def write_exports(
         raise InputError(f"{folder} is there already.", hint="Name another folder to write into.")
     runs = toc_of(bundle).runs
     toc_run = find_run(runs, number, name_bundle(bundle.path))
-    run = next(run for run in bundle.runs if run.number == toc_run.number)
+    matching_runs = (run for run in bundle.runs if run.number == toc_run.number)
+    run = next(matching_runs)
     progress("table of contents")
     files = [folder / "toc.xml"]
     write_toc(bundle, files[0])
@@ -345,7 +355,8 @@ def write_exports(
         there.add(store.schema)
         if not isinstance(store, TableStore) or store.rows:
             filled.add(store.schema)
-    schemas = choose(frozenset(there)) | choose(frozenset(filled))
+    chosen_schemas = choose(frozenset(there))
+    schemas = chosen_schemas | choose(frozenset(filled))
     tables = select_tables(toc_run, schemas)
     losses = list(run.unchecked_losses)
     unreadable_tables = [table for table in run.tables if isinstance(table, Unreadable)]
@@ -363,8 +374,10 @@ def write_exports(
     warnings: list[str] = []
     if number is None:
         warnings += explain_run_choice(runs, toc_run, name_bundle(bundle.path))
-    warnings += [f"The recording has no table {name}." for name in sorted(schemas - there)]
-    return Exported(tuple(files), tuple(dict.fromkeys(losses)), tuple(warnings))
+    missing_schemas = sorted(schemas - there)
+    warnings += [f"The recording has no table {name}." for name in missing_schemas]
+    distinct_losses = tuple(dict.fromkeys(losses))
+    return Exported(tuple(files), distinct_losses, tuple(warnings))
 
 
 def _try_to_write(

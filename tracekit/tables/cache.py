@@ -264,7 +264,8 @@ class _CachePlace:
         note = _read_intact_note(file)
         if note is None:
             return None
-        fresh_note = replace(note, export=lasting(stamped), file=lasting(stamp(file)))
+        export = lasting(stamped)
+        fresh_note = replace(note, export=export, file=lasting(stamp(file)))
         if fresh_note != note:
             save(_get_note_path(file), fresh_note)
         return CachedTable(file, note)
@@ -285,8 +286,9 @@ class _CachePlace:
             _log.warning("%s changed while it was read; it is read again.", self.ref)
             return self.read()
         table, *symbols = conversion.files
+        export = lasting(stamped)
         note = CacheNote(
-            export=lasting(stamped),
+            export=export,
             file=lasting(stamp(table)),
             digest=digest(table),
             symbols=tuple(map(digest, symbols)),
@@ -304,7 +306,8 @@ class _CachePlace:
         return self.folder / f"{self._stem}.{content}.{reader}.parquet"
 
     def _all(self) -> Iterator[tuple[Path, int]]:
-        name = re.compile(re.escape(self._stem) + r"\.[0-9a-f]{32}\.(\d+)\.parquet")
+        stem_pattern = re.escape(self._stem)
+        name = re.compile(stem_pattern + r"\.[0-9a-f]{32}\.(\d+)\.parquet")
         for file in sorted(self.folder.glob("*.parquet")):
             match = name.fullmatch(file.name)
             if match:
@@ -353,7 +356,8 @@ def _is_intact(file: Path, note: CacheNote) -> bool:
 def _note(file: Path) -> CacheNote | None:
     try:
         file.stat()
-        return decode_json(_get_note_path(file).read_bytes(), CacheNote)
+        note_content = _get_note_path(file).read_bytes()
+        return decode_json(note_content, CacheNote)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError) as error:

@@ -286,7 +286,8 @@ def _write_tables(
             converted = convert(table.ref, output, table.schema, table.choice, toc=export_index.toc)
         except InputError as error:
             text = f"{table.schema}, {table}, is left out: {error.message}"
-            report([Loss(Flaw.DAMAGED, text, schema=table.schema, run=table.place.run)])
+            loss = Loss(Flaw.DAMAGED, text, schema=table.schema, run=table.place.run)
+            report([loss])
             continue
         files += converted.files
     return tuple(files)
@@ -294,7 +295,8 @@ def _write_tables(
 
 def _name_tables(tables: Sequence[Listed]) -> Iterator[tuple[Listed, str]]:
     """Yield tables with the names of their files, which lead to no other folder."""
-    has_several_runs = len({table.place.run for table in tables}) > 1
+    runs = {table.place.run for table in tables}
+    has_several_runs = len(runs) > 1
     sorted_tables = sorted(tables, key=lambda entry: (entry.place.run or 0, entry.place.index or 0))
     name_counts: dict[str, int] = {}
     for table in sorted_tables:

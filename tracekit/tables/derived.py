@@ -24,8 +24,10 @@ def lives(
 ) -> Joined:
     """Collect the times, labels and errors of each command buffer, and sum up its encoders."""
     owned = _list_present([gpu_intervals, commits, submissions, encoders])
-    keyed_frames = [*owned, *_list_present([completions, command_buffer_errors])]
-    ids = pd.concat([frame[_KEY] for frame in keyed_frames], ignore_index=True)
+    other_frames = _list_present([completions, command_buffer_errors])
+    keyed_frames = [*owned, *other_frames]
+    id_columns = [frame[_KEY] for frame in keyed_frames]
+    ids = pd.concat(id_columns, ignore_index=True)
     distinct_ids = ids.dropna().drop_duplicates(ignore_index=True)
     table = pd.DataFrame({_KEY: distinct_ids})
     table = _add_owners(table, owned)
@@ -71,7 +73,8 @@ def _add_owners(table: pd.DataFrame, owned: list[pd.DataFrame]) -> pd.DataFrame:
         has_owner = frame["pid"].notna() & frame[_KEY].notna()
         owner_rows = frame.loc[has_owner, [_KEY, *owner_columns]]
         firsts.append(owner_rows.drop_duplicates(_KEY))
-    owners = pd.concat(firsts, ignore_index=True).drop_duplicates(_KEY, ignore_index=True)
+    all_owners = pd.concat(firsts, ignore_index=True)
+    owners = all_owners.drop_duplicates(_KEY, ignore_index=True)
     matches = match([table[_KEY]], [owners[_KEY]])
     taken_columns = {name: matches.take(owners[name]) for name in owner_columns}
     is_target = taken_columns["target"].fillna(value=False).astype(bool)
@@ -87,7 +90,8 @@ def _add_columns(
     for column in names:
         values = matches.take(rows[column])
         if column in table:
-            table[column] = table[column].where(table[column].notna(), values)
+            has_value = table[column].notna()
+            table[column] = table[column].where(has_value, values)
         else:
             table[column] = values
     return table, matches.doubts("command buffers", name)
@@ -155,11 +159,14 @@ def named_counters(
     warnings = matches.describe_mismatches("counter samples", "gpu_counter_infos")
     if unnamed and matches.match_count:
         warnings += (f"{unnamed:,} counter samples have an id that no name is known of",)
+    counter = matches.take(infos["name"])
+    value = samples["value"]
+    percentage = _percentage(types)
     columns = {
         "start": samples["time"],
-        "counter": matches.take(infos["name"]),
-        "value": samples["value"],
-        "percentage": _percentage(types),
+        "counter": counter,
+        "value": value,
+        "percentage": percentage,
         "clock": samples["clock"],
     }
     if gpus is not None:
@@ -260,11 +267,12 @@ def jobs(
     intervals = gpu_intervals
     warnings = list[str]()
     joined_columns: dict[str, pd.Series] = {}
-    for table, name, time_column, joined_name in (
+    sources = (
         (commits, "commits", "committed", "committed"),
         (submissions, "submissions", "start", "submitted"),
         (completions, "completions", "time", "completed"),
-    ):
+    )
+    for table, name, time_column, joined_name in sources:
         if table is not None:
             moments = distinct(table, [_KEY], [time_column])
             matches = match([intervals[_KEY]], [moments[_KEY]])
@@ -360,11 +368,13 @@ def pc_runs(shader_pc_intervals: pd.DataFrame, shaders: pd.DataFrame) -> Joined:
 def _match_ranges(points: pd.Series, begins: pd.Series, ends: pd.Series) -> Match:
     """Match points with the only range [begin, end) that holds them; `begins` are sorted."""
     has_point = points.notna().to_numpy()
-    pcs, inverse = np.unique(points.to_numpy(dtype="uint64", na_value=0), return_inverse=True)
+    point_values = points.to_numpy(dtype="uint64", na_value=0)
+    pcs, inverse = np.unique(point_values, return_inverse=True)
     starts = begins.to_numpy(dtype="uint64")
     stops = ends.to_numpy(dtype="uint64")
     begin_counts = np.searchsorted(starts, pcs, side="right")
-    end_counts = np.searchsorted(np.sort(stops), pcs, side="right")
+    sorted_stops = np.sort(stops)
+    end_counts = np.searchsorted(sorted_stops, pcs, side="right")
     count = begin_counts - end_counts
     places = np.full(len(pcs), -1, dtype=np.intp)
     for index in np.flatnonzero(count == 1):
@@ -372,10 +382,12 @@ def _match_ranges(points: pd.Series, begins: pd.Series, ends: pd.Series) -> Matc
         open_ranges = np.flatnonzero(earlier_stops > pcs[index])
         places[index] = open_ranges[-1]
     is_ambiguous = (count[inverse] > 1) & has_point
+    key_count = int(has_point.sum())
+    ambiguous = int(is_ambiguous.sum())
     return Match(
         places=np.where(has_point, places[inverse], -1),
-        key_count=int(has_point.sum()),
-        ambiguous=int(is_ambiguous.sum()),
+        key_count=key_count,
+        ambiguous=ambiguous,
         there=len(begins),
     )
 
@@ -405,8 +417,10 @@ def paired_signposts(signposts: pd.DataFrame) -> Joined:
     begin_times = marks["time"].to_numpy()[begin_places]
     begin_places = begin_places[np.argsort(begin_times, kind="stable")]
     begin = marks.iloc[begin_places].reset_index(drop=True)
-    end = marks.iloc[begin_places + 1].reset_index(drop=True)
-    columns = {"start": begin["time"], "duration": end["time"] - begin["time"]}
+    end_rows = marks.iloc[begin_places + 1]
+    end = end_rows.reset_index(drop=True)
+    duration = end["time"] - begin["time"]
+    columns = {"start": begin["time"], "duration": duration}
     for name in (*_KEY_SIGNPOSTS, "process", "target", "tid", "clock"):
         columns[name] = begin[name]
     columns["begin_message"] = begin["message"]
@@ -426,4 +440,5 @@ def phases_of_signposts(signpost_intervals: pd.DataFrame) -> Joined:
     has_duration = signpost_intervals["duration"].notna()
     is_phase = signpost_intervals["target"] & has_subsystem & has_category & has_duration
     phase_intervals = signpost_intervals[is_phase].reset_index(drop=True)
-    return Joined({name: phase_intervals[name] for name in ("start", "duration", "name", "clock")})
+    columns = {name: phase_intervals[name] for name in ("start", "duration", "name", "clock")}
+    return Joined(columns)

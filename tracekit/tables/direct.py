@@ -54,7 +54,8 @@ class Stored:
     @property
     def file(self) -> Path:
         """The file that represents it."""
-        return self.bundle / store_folder(self.run, self.number) / RECORDS
+        folder = store_folder(self.run, self.number)
+        return self.bundle / folder / RECORDS
 
     def open_table(self) -> tuple[BundleRun, TableStore]:
         """Open its run, and read its description; raise InputError if that is damaged."""
@@ -72,11 +73,15 @@ class Stored:
         sizes = [mark.size for mark in stamps.values()]
         modified_times = [mark.modified for mark in stamps.values()]
         changed_times = [mark.changed for mark in stamps.values()]
+        size = sum(sizes)
+        modified = max(modified_times, default=0)
+        changed = max(changed_times, default=0)
+        inode = int.from_bytes(listing_digest, "big")
         return Stamp(
-            size=sum(sizes),
-            modified=max(modified_times, default=0),
-            changed=max(changed_times, default=0),
-            inode=int.from_bytes(listing_digest, "big"),
+            size=size,
+            modified=modified,
+            changed=changed,
+            inode=inode,
         )
 
     def digest(self) -> str:
@@ -91,7 +96,8 @@ class Stored:
                         content.update(block)
         symbols = sorted((self.bundle / _SYMBOLS).glob("*"))
         for path in symbols:
-            content.update(f"{path.name} {path.lstat().st_size}\n".encode())
+            line = f"{path.name} {path.lstat().st_size}\n"
+            content.update(line.encode())
         return content.hexdigest()[:32]
 
     def _names(self) -> Iterator[str]:
@@ -137,7 +143,8 @@ def open_bundle(bundle: Path) -> Bundle:
     paths = sorted((bundle / "corespace").rglob("*"))
     files = [path for path in paths if path.name != RECORDS and path.is_file()]
     names = [str(path.relative_to(bundle)) for path in files]
-    return _open_cached(bundle, tuple(_stamps(bundle, (*_DOCUMENT, *names))))
+    stamps = tuple(_stamps(bundle, (*_DOCUMENT, *names)))
+    return _open_cached(bundle, stamps)
 
 
 @lru_cache(maxsize=2)
@@ -199,7 +206,8 @@ class Direct:
 
     def path(self, folder: Path) -> Path:
         """Return the path of the bundle, for a note in that folder."""
-        return Path(os.path.normpath(folder / self.bundle))
+        bundle_path = os.path.normpath(folder / self.bundle)
+        return Path(bundle_path)
 
 
 def direct(folder: Path) -> Direct | None:
@@ -246,11 +254,13 @@ def tables_in(
         for table in run.tables:
             if table.schema and (schemas is None or table.schema in schemas):
                 is_readable = isinstance(table, TableStore)
+                ref = Stored(bundle.path, run.number, table.number)
+                attributes = worded_attributes(table.attributes)
                 yield Listed(
-                    ref=Stored(bundle.path, run.number, table.number),
+                    ref=ref,
                     schema=table.schema,
                     place=places[table.number],
-                    attributes=worded_attributes(table.attributes),
+                    attributes=attributes,
                     rows=is_readable and table.rows > 0,
                     unreadable="" if is_readable else table.reason,
                 )
@@ -276,7 +286,8 @@ def places_of(run: BundleRun, toc: Toc | None = None) -> dict[int, TablePlace]:
     for store in run.tables:
         if not store.schema:
             continue
-        indices = free_indices[_key(store.schema, worded_attributes(store.attributes))]
+        key = _key(store.schema, worded_attributes(store.attributes))
+        indices = free_indices[key]
         index = indices.pop(0) if indices else next(further_indices)
         places[store.number] = TablePlace(run.number, index)
     return places
@@ -291,7 +302,8 @@ def is_covered(listed: Listed, exports: Sequence[Listed], toc: Toc | None) -> bo
         if export.schema != listed.schema:
             continue
         place = export.place
-        if (place.run, place.index) == (listed.place.run, listed.place.index):
+        listed_place = (listed.place.run, listed.place.index)
+        if (place.run, place.index) == listed_place:
             return True
         schemas_there = [table.schema for table in tables_at(toc, place)]
         if listed.schema not in schemas_there:

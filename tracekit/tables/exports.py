@@ -100,7 +100,8 @@ class _HeaderScan:
     def read(self, text: bytes) -> bool:
         """Find the headers in whole tags; return False if the reader takes no more tables."""
         # Found literally first, which is many times faster than an expression with alternatives.
-        starts = [match.start() for match in re.finditer(b"<node", text)]
+        matches = re.finditer(b"<node", text)
+        starts = [match.start() for match in matches]
         starts.append(len(text))
         position = 0
         for start in starts:
@@ -137,7 +138,8 @@ class _HeaderScan:
         detail = detail_name(xpath)
         number = len(self.headers) + 1
         schema = detail or self._schema
-        self.headers.append(TableHeader(schema, xpath, number, inherited=not detail))
+        new_header = TableHeader(schema, xpath, number, inherited=not detail)
+        self.headers.append(new_header)
 
 
 def _attributes(tag: bytes) -> dict[str, str] | None:
@@ -297,7 +299,8 @@ def index(folder: Path) -> ExportIndex:
     try:
         return _with_bundle(export_index, open_bundle(note.path(folder)), note.schemas)
     except InputError as error:
-        failure = f"Tables of {name_bundle(note.path(folder))} are not read: {error.message}"
+        bundle_name = name_bundle(note.path(folder))
+        failure = f"Tables of {bundle_name} are not read: {error.message}"
         return replace(export_index, unread=(Loss(Flaw.DAMAGED, failure),))
 
 
@@ -311,7 +314,8 @@ def _with_bundle(
         if not is_covered(table, export_index.all_tables, export_index.toc):
             tables.append(table)
             added_refs.add(table.ref)
-    return _with_lost(replace(export_index, tables=_by_schema(tables)), bundle, added_refs)
+    own_index = replace(export_index, tables=_by_schema(tables))
+    return _with_lost(own_index, bundle, added_refs)
 
 
 def _with_lost(
@@ -328,9 +332,10 @@ def _with_lost(
             ref = Stored(bundle.path, table.run, table.number)
             if wanted_refs is None or not table.schema or ref in wanted_refs:
                 table_losses.append(table.loss)
+    missing_losses = (*bundle.missing, *table_losses)
     return replace(
         export_index,
-        missing_losses=(*bundle.missing, *table_losses),
+        missing_losses=missing_losses,
         unchecked_losses=tuple(unchecked_losses),
     )
 
@@ -362,7 +367,8 @@ def _exports(folder: Path) -> ExportIndex:
 def _by_schema(tables: Iterable[Listed]) -> dict[str, tuple[Listed, ...]]:
     schema_tables: dict[str, tuple[Listed, ...]] = {}
     for table in tables:
-        schema_tables[table.schema] = (*schema_tables.get(table.schema, ()), table)
+        earlier_tables = schema_tables.get(table.schema, ())
+        schema_tables[table.schema] = (*earlier_tables, table)
     return schema_tables
 
 
@@ -375,7 +381,8 @@ def _list_table(path: Path, header: TableHeader, toc: Toc | None) -> Listed:
         toc_table = next(tables_at(toc, place), None)
         if toc_table is not None:
             schema = toc_table.schema
-    return Listed(path, schema, place, attributes_of(toc, place, schema), header.rows)
+    attributes = attributes_of(toc, place, schema)
+    return Listed(path, schema, place, attributes, header.rows)
 
 
 def contents_beside(ref: TableRef) -> Toc | None:
@@ -408,7 +415,9 @@ def of_one_run(
     because it is the last.
     """
     run, remarks = select_run(export_index, folder, choice.run)
-    number = None if run is None else run.number
+    number = None
+    if run is not None:
+        number = run.number
     run_choice = Choice(number, choice.table)
     tables: dict[str, tuple[Listed, ...]] = {}
     for schema, schema_tables in export_index.tables.items():
@@ -419,11 +428,13 @@ def of_one_run(
         raise InputError(
             f"{_name_folder(folder)} has no table that is {run_choice}.", hint=HOW_TO_CHOOSE
         )
+    missing_losses = _losses_of_run(export_index.missing_losses, number)
+    unchecked_losses = _losses_of_run(export_index.unchecked_losses, number)
     run_index = replace(
         export_index,
         tables=tables,
-        missing_losses=_losses_of_run(export_index.missing_losses, number),
-        unchecked_losses=_losses_of_run(export_index.unchecked_losses, number),
+        missing_losses=missing_losses,
+        unchecked_losses=unchecked_losses,
     )
     return run_index, number, remarks
 

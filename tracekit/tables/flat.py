@@ -70,7 +70,9 @@ def read_pieces(
     """
     if isinstance(ref, Stored):
         run, store = ref.open_table()
-        reader = BundleReader(run, store, xpath_of(places_of(run, toc)[store.number]))
+        places = places_of(run, toc)
+        xpath = xpath_of(places[store.number])
+        reader = BundleReader(run, store, xpath)
         return _read(reader, ref.file, taker)
     if reader_name != "exact":
         try:
@@ -212,8 +214,11 @@ class TableSelection:
                     f"{name}: {seen_table.schema} is damaged after row {seen_table.rows}: "
                     f"{seen_table.damage}."
                 )
-                losses.append(Loss(Flaw.DAMAGED, text, schema=seen_table.schema))
-        schema = "" if self._chosen is None else self._chosen.schema
+                loss = Loss(Flaw.DAMAGED, text, schema=seen_table.schema)
+                losses.append(loss)
+        schema = ""
+        if self._chosen is not None:
+            schema = self._chosen.schema
         losses += [Loss(Flaw.CHANGED, f"{name}: {text}", schema=schema) for text in drift]
         if self._chosen is not None:
             losses += self._empty_losses(self._chosen)
@@ -241,7 +246,8 @@ class TableSelection:
             yield from chosen_table.losses
             return
         for loss in chosen_table.losses:
-            yield replace(loss, text=f"{self._path.name}: {loss.text}.")
+            text = f"{self._path.name}: {loss.text}."
+            yield replace(loss, text=text)
 
     @property
     def rows(self) -> int:
@@ -254,7 +260,8 @@ class TableSelection:
 def _name_tables(seen_tables: Sequence[_SeenTable]) -> str:
     names = [str(seen_table) for seen_table in seen_tables[:_LISTED]]
     if len(seen_tables) > _LISTED:
-        names.append(f"and {len(seen_tables) - _LISTED:,} more")
+        unlisted_count = len(seen_tables) - _LISTED
+        names.append(f"and {unlisted_count:,} more")
     return "; ".join(names)
 
 
@@ -306,10 +313,12 @@ def read_table(
         ExportWarning: Other tables of the schema were left out: they have no rows.
     """
     path = Path(path)
-    flat = read_flat(path, schema, contents_beside(path), Choice(run, table))
+    toc = contents_beside(path)
+    flat = read_flat(path, schema, toc, Choice(run, table))
     categories = {Flaw.DAMAGED: DamagedExportWarning, Flaw.CHANGED: DriftWarning}
     for loss in flat.notes.losses:
-        warnings.warn(str(loss), categories.get(loss.flaw, ExportWarning), stacklevel=2)
+        category = categories.get(loss.flaw, ExportWarning)
+        warnings.warn(str(loss), category, stacklevel=2)
     return flat.frame
 
 

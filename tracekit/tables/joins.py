@@ -27,7 +27,8 @@ def read_inputs(join: Callable[..., Any]) -> Asked:
     """Read the inputs of a join from its signature."""
     required: list[str] = []
     optional: list[str] = []
-    for name, parameter in inspect.signature(join, eval_str=True).parameters.items():
+    parameters = inspect.signature(join, eval_str=True).parameters
+    for name, parameter in parameters.items():
         if type(None) in get_args(parameter.annotation):
             optional.append(name)
         else:
@@ -48,7 +49,8 @@ def conform_table(joined: Joined, schema: Schema) -> pd.DataFrame:
 
     Further columns follow them if the schema allows `more`.
     """
-    rows = max(map(len, joined.columns.values()), default=0)
+    column_sizes = map(len, joined.columns.values())
+    rows = max(column_sizes, default=0)
     index = pd.RangeIndex(rows)
     columns: dict[str, pd.Series] = {}
     for column in schema.columns:
@@ -95,7 +97,8 @@ class Match:
         """Return the value of the counterpart of each row; null if it has none."""
         dtypes = {"int64": pd.Int64Dtype(), "bool": pd.BooleanDtype()}
         nullable = dtypes.get(str(column.dtype), column.dtype)
-        return pd.Series(column.astype(nullable).array.take(self.places, allow_fill=True))
+        nullable_column = column.astype(nullable)
+        return pd.Series(nullable_column.array.take(self.places, allow_fill=True))
 
     def describe_mismatches(self, rows: str, other_table: str) -> tuple[str, ...]:
         """Return a warning if nothing matches, or if matches are ambiguous."""
@@ -162,7 +165,8 @@ def first_with_rows(name: str, ways: Sequence[Callable[[], Made]]) -> Made:
         except InputError as error:
             if place == len(ways) and empty_table is None:
                 raise
-            losses.append(Loss(Flaw.NOTED, f"{name}: {error.message}", table=name))
+            loss = Loss(Flaw.NOTED, f"{name}: {error.message}", table=name)
+            losses.append(loss)
             continue
         losses += more
         if len(table):
@@ -186,7 +190,8 @@ def make_table(
         except InputError as error:
             arguments[name] = None
             text = f"{schema.name} does without {name}: {error.message}"
-            losses.append(Loss(Flaw.UNSURE, text, table=schema.name))
+            loss = Loss(Flaw.UNSURE, text, table=schema.name)
+            losses.append(loss)
     joined: Joined = join(**arguments)
     for warning in joined.warnings:
         text = f"{schema.name}: {warning}"

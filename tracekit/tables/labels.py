@@ -30,7 +30,8 @@ def families(labels: pd.Series) -> tuple[pd.Series, tuple[str, ...]]:
         codes, names = _factorize_families(texts)
     else:
         label_codes, distinct = pd.factorize(texts)
-        family_codes, names = _factorize_families(pd.Series(distinct, dtype="string"))
+        distinct_labels = pd.Series(distinct, dtype="string")
+        family_codes, names = _factorize_families(distinct_labels)
         codes = family_codes[label_codes]
     return pd.Series(codes, index=labels.index, dtype="int64"), names
 
@@ -38,17 +39,21 @@ def families(labels: pd.Series) -> tuple[pd.Series, tuple[str, ...]]:
 def kernels_of(labels: pd.Series) -> pd.Series:
     """Return the family of each label."""
     codes, names = families(labels)
-    kernels = pd.Series(names, dtype="string").take(codes.to_numpy())
+    distinct_kernels = pd.Series(names, dtype="string")
+    kernels = distinct_kernels.take(codes.to_numpy())
     return kernels.set_axis(labels.index)
 
 
 def _factorize_families(texts: pd.Series) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    all_texts = pa.chunked_array(pa.array(texts, pa.string(), from_pandas=True))
+    text_array = pa.array(texts, pa.string(), from_pandas=True)
+    all_texts = pa.chunked_array(text_array)
     encoded_texts = _without(INSTANCE, all_texts).combine_chunks().dictionary_encode()
     shorter = _without(ASKER, encoded_texts.dictionary)
     names = [text.strip() or UNLABELLED for text in shorter.to_pylist()]
-    codes, distinct = pd.factorize(np.array(names, dtype=object))
-    return codes[encoded_texts.indices.to_numpy()], tuple(distinct)
+    name_array = np.array(names, dtype=object)
+    codes, distinct = pd.factorize(name_array)
+    text_codes = encoded_texts.indices.to_numpy()
+    return codes[text_codes], tuple(distinct)
 
 
 def _without(end: str, texts: Any) -> Any:

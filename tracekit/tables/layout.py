@@ -75,7 +75,8 @@ class _ColumnLayout:
         if not self._clashing:
             texts = cells
             if is_coded(cells.type):
-                texts = pa.chunked_array([chunk.dictionary for chunk in cells.chunks], pa.string())
+                dictionaries = [chunk.dictionary for chunk in cells.chunks]
+                texts = pa.chunked_array(dictionaries, pa.string())
             inferred_type = type_of(texts, self._effective)
         self.broken = inferred_type is None
         if inferred_type is None or pa.types.is_string(inferred_type):
@@ -134,13 +135,15 @@ class Layout:
             names.append(find_unused_name(name, name_counts))
             types.append(cells.type)
             self.columns.append(_ColumnLayout(name, declared))
-        self.raw = pa.schema(list(zip(names, types, strict=True)))
+        raw_fields = list(zip(names, types, strict=True))
+        self.raw = pa.schema(raw_fields)
         self._long = 0  # bytes of long texts
 
     def take(self, piece: Node) -> pa.Table:
         """Take a piece; return its cells unconverted, with the names of the flat table."""
         arrays: list[pa.ChunkedArray] = []
-        for column, (_, part, cells) in zip(self.columns, _cells(piece), strict=True):
+        laid_out_cells = zip(self.columns, _cells(piece), strict=True)
+        for column, (_, part, cells) in laid_out_cells:
             foreign = part.foreign if cells is part.cells else frozenset[str]()
             column.take(cells, foreign)
             self._long += long_bytes(cells)
@@ -167,7 +170,8 @@ class Layout:
             dtype = dtype_of(column.type, nulls=column.nulls)
             empty_columns[name] = pd.Series([], dtype=dtype)
         frame = pd.DataFrame(empty_columns)
-        return dict(pa.Schema.from_pandas(frame, preserve_index=False).metadata or {})
+        schema = pa.Schema.from_pandas(frame, preserve_index=False)
+        return dict(schema.metadata or {})
 
     def convert_table(self, raw: pa.Table) -> pa.Table:
         """Convert cells to their types; these are all cells, unless the types are settled."""
@@ -178,7 +182,8 @@ class Layout:
         return frame_of(self._convert_columns(raw), raw.num_rows)
 
     def _convert_columns(self, raw: pa.Table) -> Iterator[tuple[str, pa.ChunkedArray]]:
-        for name, cells, column in zip(raw.column_names, raw.columns, self.columns, strict=True):
+        raw_columns = zip(raw.column_names, raw.columns, self.columns, strict=True)
+        for name, cells, column in raw_columns:
             yield name, column.convert_cells(cells)
 
 
@@ -192,7 +197,8 @@ def _cells(piece: Node) -> Iterator[tuple[str, ColumnCells, pa.ChunkedArray]]:
     for part in piece.columns:
         name = part.column.mnemonic
         yield name, part, part.cells
-        for side_cells, suffix in ((part.stacks, "stack"), (part.tids, "tid"), (part.pids, "pid")):
+        side_columns = ((part.stacks, "stack"), (part.tids, "tid"), (part.pids, "pid"))
+        for side_cells, suffix in side_columns:
             if side_cells is not None:
                 yield f"{name}.{suffix}", part, side_cells
 

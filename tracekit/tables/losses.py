@@ -177,7 +177,8 @@ class Ledger:
     def add(self, losses: Iterable[Loss], *, read: bool = True) -> None:
         """Add losses; those that are `read` are of requested tables, the others of other parts."""
         for loss in losses:
-            self._reported[loss] = self._reported.get(loss, False) or read
+            was_read = self._reported.get(loss, False)
+            self._reported[loss] = was_read or read
 
     @property
     def losses(self) -> tuple[Loss, ...]:

@@ -40,7 +40,8 @@ def normalize(
                 raise
             columns[column.name] = _make_null_column(frame, column)
             text = f"{error.message[:-1]}, and is left null"
-            losses.append(_make_change_loss(text, schema, source, column.source))
+            loss = _make_change_loss(text, schema, source, column.source)
+            losses.append(loss)
     table = pd.DataFrame(columns, index=frame.index)
     time_names = _times(schema)
     has_times = table[time_names].notna().all(axis="columns")
@@ -82,7 +83,8 @@ def _drift(exported: list[str], schema: Schema, source: SchemaSource) -> list[Lo
     missing_columns = _find_missing_columns(exported, schema)
     if missing_columns and source.clock == "gpu":
         words = f"columns that the export lacks: {', '.join(missing_columns)}"
-        losses.append(_make_column_loss(Flaw.LACKING, words, schema, source, missing_columns))
+        loss = _make_column_loss(Flaw.LACKING, words, schema, source, missing_columns)
+        losses.append(loss)
     return losses
 
 
@@ -168,7 +170,9 @@ def _convert_signed(values: pd.Series) -> pd.Series:
 
 def _identifier(values: pd.Series) -> pd.Series:
     integers = _integers(values)
-    none = -1 if integers.dtype == "Int64" else _NONE
+    none = -1
+    if integers.dtype != "Int64":
+        none = _NONE
     present_integers = integers.mask(integers == none)
     if (present_integers < 0).any():
         raise OverflowError
@@ -221,9 +225,11 @@ def _names(values: pd.Series, pids: pd.Series | None) -> pd.Series:
     codes = groups.ngroup().to_numpy()
     places = pd.Series(codes).drop_duplicates().index
     some = pairs.iloc[places]
-    suffixes = (" (" + some["pid"].astype("string") + ")").fillna("")
+    pid_texts = some["pid"].astype("string")
+    suffixes = (" (" + pid_texts + ")").fillna("")
     names: list[str | None] = []
-    for text, suffix in zip(some["text"], suffixes, strict=True):
+    suffixed_texts = zip(some["text"], suffixes, strict=True)
+    for text, suffix in suffixed_texts:
         if isinstance(text, str):
             names.append(text.removesuffix(suffix))
         else:

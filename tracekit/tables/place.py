@@ -35,7 +35,8 @@ def stamp(path: Path) -> Stamp:
 
 def lasting(mark: Stamp) -> Stamp | None:
     """Return the stamp, or None if the file is so young that a change might not alter it."""
-    if time.time_ns() - max(mark.modified, mark.changed) < _YOUNG:
+    latest_change = max(mark.modified, mark.changed)
+    if time.time_ns() - latest_change < _YOUNG:
         return None
     return mark
 
@@ -75,8 +76,9 @@ class Choice:
 
     def allows(self, place: TablePlace, attributes: Mapping[str, str]) -> bool:
         """Return whether a table with these attributes meets the criteria."""
+        is_in_run = self.run in {None, place.run}
         return (
-            self.run in {None, place.run}
+            is_in_run
             and self.table in {None, place.index}
             and self.attributes.items() <= attributes.items()
         )

@@ -42,17 +42,23 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 def read(text: str) -> dict[str, Schema]:
     """Return the tables that a text in the form of `schemas.toml` declares."""
     file = msgspec.toml.decode(text, type=_File)
-    common_columns = [_column(line) for line in file.common.strip().splitlines()]
+    common_lines = file.common.strip().splitlines()
+    common_columns = [_column(line) for line in common_lines]
     common = {column.name: column for column in common_columns}
     schemas: dict[str, Schema] = {}
     for name, table in file.tables.items():
         try:
+            sources = tuple(map(_source, table.sources))
+            columns = tuple(_columns(table.columns, common, schemas))
+            join = None
+            if table.join:
+                join = getattr(derived, table.join)
             schemas[name] = Schema(
                 name=name,
                 meaning=table.meaning,
-                sources=tuple(map(_source, table.sources)),
-                columns=tuple(_columns(table.columns, common, schemas)),
-                join=getattr(derived, table.join) if table.join else None,
+                sources=sources,
+                columns=columns,
+                join=join,
                 joined_first=table.joined_first,
                 versions=table.versions,
                 is_concatenated=table.together,

@@ -80,7 +80,8 @@ class Tables(Mapping[str, pd.DataFrame]):
         losses_of_files = [_strange(file) for file in export_index.strange]
         losses_so_far = (*losses_of_files, *self._lost, *export_index.unchecked_losses)
         self._read = dict.fromkeys(losses_so_far)
-        self._made = dict.fromkeys((*known, *unknown(self.schemas)))
+        all_losses = (*known, *unknown(self.schemas))
+        self._made = dict.fromkeys(all_losses)
         # Losses outside the requested tables are reported, and are not a reason to fail.
         report(self._read, read=False)
 
@@ -110,7 +111,8 @@ class Tables(Mapping[str, pd.DataFrame]):
     @property
     def warnings(self) -> tuple[str, ...]:
         """The choice of the run, and the losses of the tables that were read so far."""
-        return (*self.of_runs, *sentences((*self._read, *self._made)))
+        texts = sentences((*self._read, *self._made))
+        return (*self.of_runs, *texts)
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -124,7 +126,8 @@ class Tables(Mapping[str, pd.DataFrame]):
         columns: set[tuple[str, str]] = set()
         for loss in self._read:
             if loss.evidence is EncodingEvidence.INFERRED:
-                columns.update((loss.schema, column) for column in loss.columns)
+                loss_columns = [(loss.schema, column) for column in loss.columns]
+                columns.update(loss_columns)
         return frozenset(columns)
 
     def list_tables(self, schema: str, choice: Choice = OPEN) -> tuple[Listed, ...]:
@@ -149,7 +152,8 @@ class Tables(Mapping[str, pd.DataFrame]):
         if key not in self._flat:
             table = self._first_read(key, listed, place)
             self._flat[key] = table
-            losses = (*table.notes.losses, *self._describe_empty_tables(listed, choice))
+            losses_of_empty = self._describe_empty_tables(listed, choice)
+            losses = (*table.notes.losses, *losses_of_empty)
             report(losses)
             self._read |= dict.fromkeys(losses)
         return self._flat[key]
@@ -161,7 +165,8 @@ class Tables(Mapping[str, pd.DataFrame]):
         except InputError as error:
             # Not the error itself, whose traceback would keep the data that was read until then.
             self._refused[key] = type(error)(error.message, error.hint)
-            self._lose(error, Loss(_flaw(error), error.message, schema=listed.schema))
+            loss = Loss(_flaw(error), error.message, schema=listed.schema)
+            self._lose(error, loss)
             raise
 
     def _lose(self, error: InputError, loss: Loss) -> None:
@@ -174,7 +179,8 @@ class Tables(Mapping[str, pd.DataFrame]):
 
     def find_table(self, schema: str, choice: Choice = OPEN) -> Listed:
         """Return the one listed table of a schema that is meant; raise as `Tables.raw` does."""
-        report([loss for loss in self._lost if loss.schema in {"", schema}])
+        losses = [loss for loss in self._lost if loss.schema in {"", schema}]
+        report(losses)
         if schema not in self._index.tables:
             near = find_similar(schema, self.schemas)
             there = ", ".join(near or self.schemas) or "none at all"
@@ -206,7 +212,8 @@ class Tables(Mapping[str, pd.DataFrame]):
                 continue
             if choice.allows(table.place, table.attributes):
                 text = f"{table.schema}: {table} has no rows and is left out."
-                losses.append(Loss(Flaw.NOTED, text, schema=table.schema))
+                loss = Loss(Flaw.NOTED, text, schema=table.schema)
+                losses.append(loss)
         return losses
 
     def raw(
@@ -229,7 +236,8 @@ class Tables(Mapping[str, pd.DataFrame]):
             MissingTableError: No export has the schema.
             InputError: The export cannot be read, or the choice is not clear.
         """
-        flat = self.flat(schema, Choice(run, table, attributes or {}))
+        choice = Choice(run, table, attributes or {})
+        flat = self.flat(schema, choice)
         return _handed_out(flat.part())
 
     def symbols(self, schema: str, *, table: int | None = None, run: int | None = None) -> Symbols:
@@ -241,7 +249,8 @@ class Tables(Mapping[str, pd.DataFrame]):
         if name == LOSSES:
             return losses_table(self._every_loss())
         if name not in self._tables:
-            table, losses = first_with_rows(name, self._ways(_schema(name)))
+            ways = self._ways(_schema(name))
+            table, losses = first_with_rows(name, ways)
             self._note_made(losses)
             self._tables[name] = table
         return _handed_out(self._tables[name])
@@ -326,7 +335,8 @@ class Tables(Mapping[str, pd.DataFrame]):
                 ways.reverse()
         if not ways:
             source_names = {"", *every_source(schema.name)}
-            report([loss for loss in self._lost if loss.schema in source_names])
+            losses = [loss for loss in self._lost if loss.schema in source_names]
+            report(losses)
             raise MissingTableError(
                 f"The table {schema.name} is not there: no export of {origins(schema)} is in "
                 f"{self.folder}.",
@@ -382,7 +392,8 @@ def _strange(file: Path) -> Loss:
     """Return the loss of a file that is not an export; an empty one is a damaged export."""
     if not file.stat().st_size:
         return Loss(Flaw.DAMAGED, f"{file.name} is empty.")
-    return Loss(Flaw.NOTED, f"{file.name} is left out: {refusal(file).message}")
+    reason = refusal(file).message
+    return Loss(Flaw.NOTED, f"{file.name} is left out: {reason}")
 
 
 def _handed_out(frame: pd.DataFrame) -> pd.DataFrame:

@@ -169,7 +169,8 @@ def read_toc(path: Path) -> Toc:
             f"{path} is not the table of contents of a trace: its root is <{root.tag}>.",
             hint="`xcrun xctrace export --input RECORDING.trace --toc` writes one.",
         )
-    runs = [_run(path, run, place) for place, run in enumerate(root.iterfind("run"), start=1)]
+    run_nodes = enumerate(root.iterfind("run"), start=1)
+    runs = [_run(path, run, place) for place, run in run_nodes]
     return Toc(tuple(runs))
 
 
@@ -206,21 +207,25 @@ def _run(path: Path, run: Element, place: int) -> TocRun:
         process_path = node.get("path")
         if process_path is not None:
             process_paths[process.pid] = process_path
-    number = _integer(path, run.get("number", str(place)))
+    number_text = run.get("number", str(place))
+    number = _integer(path, number_text)
     target: Process | None = None
     target_node = run.find("info/target/process")
     if target_node is not None and target_node.get("pid"):
         target = _process(path, target_node)
     duration = _seconds(path, _text(run, "info/summary/duration"))
-    variables = [item.get("key", "") for item in run.iterfind("info//environment/item")]
+    variable_nodes = run.iterfind("info//environment/item")
+    variables = [item.get("key", "") for item in variable_nodes]
     table_nodes = enumerate(run.iterfind("data/table"), start=1)
     tables = [_table(path, index, table) for index, table in table_nodes]
     texts = {name: _text(run, place) for name, place in TEXTS.items()}
+    device = _device(run)
+    all_processes = run.find("info/target/all-processes") is not None
     return TocRun(
         number=number,
-        device=_device(run),
+        device=device,
         target=target,
-        all_processes=run.find("info/target/all-processes") is not None,
+        all_processes=all_processes,
         duration=duration,
         environment=tuple(variables),
         settings=settings(run),
@@ -255,7 +260,8 @@ def _attributes(element: Element) -> dict[str, str]:
 
 
 def _process(path: Path, process: Element) -> Process:
-    return Process(_integer(path, process.get("pid", "")), process.get("name", ""))
+    pid = _integer(path, process.get("pid", ""))
+    return Process(pid, process.get("name", ""))
 
 
 def _table(path: Path, index: int, table: Element) -> TocTable:
@@ -323,14 +329,16 @@ def describe_runs(runs: Sequence[TocRun]) -> str:
     """Return the numbers of runs, with their targets and times."""
     descriptions = [_describe_run(run) for run in runs[:_MOST]]
     if len(runs) > _MOST:
-        descriptions.append(f"and {len(runs) - _MOST:,} more")
+        unlisted_count = len(runs) - _MOST
+        descriptions.append(f"and {unlisted_count:,} more")
     return "; ".join(descriptions)
 
 
 def _describe_run(run: TocRun) -> str:
     facts: list[str] = []
     if run.target is not None:
-        facts.append(f"{run.target.name} {run.target.pid}".strip())
+        process_words = f"{run.target.name} {run.target.pid}"
+        facts.append(process_words.strip())
     if run.start_date:
         facts.append(run.start_date)
     if run.duration is not None:

@@ -61,9 +61,11 @@ def prefetch(items: Iterator[_Item], depth: int = 1) -> Iterator[_Item]:
 
 def texts_of(texts: Sequence[str | None]) -> pa.ChunkedArray:
     """Return texts as a column; raise InputError if they are too long."""
-    if max(map(len, filter(None, texts)), default=0) > LONG:
+    longest = max(map(len, filter(None, texts)), default=0)
+    if longest > LONG:
         sizes = map(len, filter(None, texts))
-        require_room("The export", sum(size for size in sizes if size > LONG))
+        long_size = sum(size for size in sizes if size > LONG)
+        require_room("The export", long_size)
     return pa.chunked_array([texts], pa.string())
 
 
@@ -74,13 +76,17 @@ def long_bytes(cells: pa.ChunkedArray) -> int:
         texts = chunk.dictionary if is_coded(chunk.type) else chunk
         if not pa.types.is_string(texts.type) or texts.nbytes < LONG:
             continue
-        sizes = pc.call_function("binary_length", [texts]).cast(pa.int64())
-        longest = pc.call_function("max", [sizes]).as_py() or 0
+        lengths = pc.call_function("binary_length", [texts])
+        sizes = lengths.cast(pa.int64())
+        longest_scalar = pc.call_function("max", [sizes])
+        longest = longest_scalar.as_py() or 0
         if longest > LONG:
             if is_coded(chunk.type):
                 sizes = sizes.take(chunk.indices)
-            long = sizes.filter(pc.call_function("greater", [sizes, pa.scalar(LONG)]))
-            total += pc.call_function("sum", [long]).as_py() or 0
+            is_long = pc.call_function("greater", [sizes, pa.scalar(LONG)])
+            long = sizes.filter(is_long)
+            long_total = pc.call_function("sum", [long])
+            total += long_total.as_py() or 0
     return total
 
 
@@ -123,7 +129,8 @@ class TypeFacts(NamedTuple):
 
 def _engineering_types() -> tuple[TypeFacts, ...]:
     file = Path(__file__).with_name("engineering_types.csv")
-    head, *lines = csv.reader(file.read_text(encoding="utf-8").splitlines())
+    text = file.read_text(encoding="utf-8")
+    head, *lines = csv.reader(text.splitlines())
     assert tuple(head) == TypeFacts._fields
     return tuple(map(TypeFacts._make, lines))
 
@@ -188,15 +195,18 @@ def cast_cells(cells: pa.ChunkedArray, to: pa.DataType) -> pa.ChunkedArray:
         return cells.cast(to)
     integers = cells
     if pa.types.is_string(cells.type):
-        integers = cells.cast(pa.int64() if _fit(cells, pa.int64()) else pa.uint64())
-    return pc.call_function("not_equal", [integers, pa.scalar(0, integers.type)])
+        integer_type = pa.int64() if _fit(cells, pa.int64()) else pa.uint64()
+        integers = cells.cast(integer_type)
+    zero = pa.scalar(0, integers.type)
+    return pc.call_function("not_equal", [integers, zero])
 
 
 def series(values: pa.ChunkedArray) -> pd.Series:
     """Return typed values as a series of pandas, which may be modified."""
     if is_coded(values.type):
         values = values.cast(pa.string())
-    dtype = pd.api.types.pandas_dtype(dtype_of(values.type, nulls=values.null_count > 0))
+    has_nulls = values.null_count > 0
+    dtype = pd.api.types.pandas_dtype(dtype_of(values.type, nulls=has_nulls))
     if hasattr(dtype, "__from_arrow__"):
         return pd.Series(dtype.__from_arrow__(values))  # pyright: ignore[reportAttributeAccessIssue]
     numbers = values.to_numpy()

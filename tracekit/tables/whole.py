@@ -83,7 +83,8 @@ def _rows(bundle: Bundle, table: Listed) -> int | None:
     if not isinstance(table.ref, Stored):
         return None
     number = table.ref.run
-    run = next(run for run in bundle.runs if run.number == number)
+    matching_runs = (run for run in bundle.runs if run.number == number)
+    run = next(matching_runs)
     return run.store(table.ref.number).rows
 
 

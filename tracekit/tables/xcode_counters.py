@@ -232,7 +232,8 @@ def _form(path: Path) -> _CountersForm | None:
     header = _beginning(path)
     for form in _FORMS:
         columns = _columns(header, form.delimiter)
-        if tuple(columns[: len(form.first_columns)]) == form.first_columns:
+        first_columns = tuple(columns[: len(form.first_columns)])
+        if first_columns == form.first_columns:
             return form
     return None
 
@@ -249,7 +250,8 @@ def _lines(path: Path, delimiter: str) -> list[list[str]]:
         if path.stat().st_size > _LARGEST:
             raise InputError(f"{path} is larger than any export of counters.")
         with path.open(encoding=_encoding(path), newline="") as file:
-            return [row for row in csv.reader(file, delimiter=delimiter, strict=True) if row]
+            rows = csv.reader(file, delimiter=delimiter, strict=True)
+            return [row for row in rows if row]
     except (OSError, UnicodeError, csv.Error) as error:
         raise InputError(f"{path} cannot be read as an export of counters: {error}.") from error
 
@@ -285,7 +287,8 @@ def _function(form: _CountersForm, row: Sequence[str], line: str) -> tuple[int, 
     has_joint_label = form.label is None
     if match is None or (match[2] is None) is has_joint_label:
         raise InputError(f"{line} has no number of its encoder: {row[form.function]!r}.")
-    return int(match[1]), match[2] if form.label is None else row[form.label]
+    label = match[2] if form.label is None else row[form.label]
+    return int(match[1]), label
 
 
 def _read_cells(
@@ -294,7 +297,10 @@ def _read_cells(
     for name, text in cells:
         if text.strip() in _NOTHING:
             continue
-        cell = _cell(text, None if form.units else _unit(name))
+        unit = None
+        if not form.units:
+            unit = _unit(name)
+        cell = _cell(text, unit)
         if cell is None:
             raise InputError(f"{line} has {text!r} for {name or 'no counter'}.")
         if form is _EXACT:
@@ -322,7 +328,8 @@ def _remarks(file: _CountersFile, rows: Sequence[Sequence[str]]) -> list[str]:
     remarks: list[str] = []
     encoders: set[tuple[str, ...]] = set()
     for row in rows:
-        encoders.add(tuple([row[column] for column in form.encoder]))
+        encoder = tuple([row[column] for column in form.encoder])
+        encoders.add(encoder)
     if form.encoder and len(encoders) < len(rows):
         remarks.append(
             f"Each of the {len(rows)} rows of {file.path.name} is listed as an encoder, although "
@@ -360,7 +367,8 @@ def _cell(text: str, given_unit: str | None) -> _Cell | None:
         unit = given_unit
     unit, scale = _UNITS.get(unit, (unit, 1.0))
     digits, _, power = text.lower().partition("e")
-    half = 0.5 * 10.0 ** (int(power or 0) - len(digits.partition(".")[2]))
+    fraction = digits.partition(".")[2]
+    half = 0.5 * 10.0 ** (int(power or 0) - len(fraction))
     return _Cell(float(text) * scale, unit, half * scale)
 
 
@@ -380,7 +388,8 @@ def _add_counters(encoders: dict[int, _Encoder], added: Mapping[int, _Encoder]) 
             if not earlier_cell.unit:
                 earlier_cell = _adopt_unit(earlier_cell, cell.unit)
             difference = abs(earlier_cell.value - cell.value)
-            tolerance = (cell.rounding + earlier_cell.rounding) * (1 - 1e-9)
+            total_rounding = cell.rounding + earlier_cell.rounding
+            tolerance = total_rounding * (1 - 1e-9)
             if earlier_cell.unit == cell.unit and difference >= tolerance:
                 return f"another {name} of encoder {number}"
             known_encoder.cells[name] = min(cell, earlier_cell, key=lambda option: option.rounding)

@@ -17,7 +17,8 @@ class NeighbourModules:
 
     def __init__(self, folders: Iterable[Path] = ()) -> None:
         """Take the folders, the first of them first; none is searched twice."""
-        self._folders = list(dict.fromkeys(str(folder.resolve()) for folder in folders))
+        folder_names = [str(folder.resolve()) for folder in folders]
+        self._folders = list(dict.fromkeys(folder_names))
         self._modules: dict[str, ModuleType] = {}
 
     @contextmanager
@@ -52,7 +53,8 @@ class NeighbourModules:
         file = getattr(top_module, "__file__", None)
         paths = getattr(top_module, "__path__", None)
         if not file:  # a package without `__init__.py` has folders alone
-            return any(str(Path(place).parent) in self._folders for place in paths or ())
+            are_beside = [str(Path(place).parent) in self._folders for place in paths or ()]
+            return any(are_beside)
         folder = Path(file).parent
         if paths is not None:
             folder = folder.parent

@@ -43,7 +43,9 @@ class Turns:
     def turn(self) -> Variant:
         """The variant whose step comes next."""
         letter = self.order[len(self.timed) % len(self.order)]
-        return self.subject if letter == "a" else self.baseline
+        if letter == "a":
+            return self.subject
+        return self.baseline
 
     def submit(self) -> Submitted:
         """Submit a step of the variant whose turn it is."""
@@ -81,13 +83,14 @@ def alternate(
     specializations: Callable[[], frozenset[str]] = frozenset,
 ) -> Step:
     """Make the step of a workload that compares two things."""
+    variants = {variant.name: variant.work for variant in (turns.subject, turns.baseline)}
     return Step(
         submit=turns.submit,
         wait=turns.wait,
         backend=backend,
         results=results,
         specializations=specializations,
-        variants={variant.name: variant.work for variant in (turns.subject, turns.baseline)},
+        variants=variants,
         tell=turns.tell,
         begin=turns.begin,
         finish=turns.finish,
@@ -105,16 +108,20 @@ def compare_variants(timed: Sequence[Timed], subject: Variant, baseline: Variant
     for variant in (subject, baseline):
         variant_times = [step_time for name, step_time in timed if name == variant.name]
         results |= _summarize_variant(variant, variant_times)
-    pairs = [dict(timed[start : start + 2]) for start in range(0, len(timed) - 1, 2)]
+    pair_starts = range(0, len(timed) - 1, 2)
+    pairs = [dict(timed[start : start + 2]) for start in pair_starts]
     baseline_times = [pair[baseline.name] for pair in pairs]
     subject_times = [pair[subject.name] for pair in pairs]
     ratio = paired_ratio(baseline_times, subject_times)
     needed = least_pairs()
     shortfall = f"an interval needs {needed} pairs of steps, and there were {len(pairs)}"
+    speedup = _make_measured(ratio.median, "x", "higher", "there was no pair of steps")
+    speedup_low_95 = _make_measured(ratio.lower_bound, "x", "higher", shortfall)
+    speedup_high_95 = _make_measured(ratio.upper_bound, "x", "higher", shortfall)
     return results | {
-        "speedup": _make_measured(ratio.median, "x", "higher", "there was no pair of steps"),
-        "speedup_low_95": _make_measured(ratio.lower_bound, "x", "higher", shortfall),
-        "speedup_high_95": _make_measured(ratio.upper_bound, "x", "higher", shortfall),
+        "speedup": speedup,
+        "speedup_low_95": speedup_low_95,
+        "speedup_high_95": speedup_high_95,
         "pairs": Measured(len(pairs), "count"),
     }
 
@@ -124,9 +131,11 @@ def _summarize_variant(variant: Variant, times: Sequence[int]) -> dict[str, Meas
     rate = None
     if times:
         median = statistics.median(times)
-        rate = variant.work.tokens * len(times) / (sum(times) / 1e9)
+        seconds = sum(times) / 1e9
+        rate = variant.work.tokens * len(times) / seconds
     reason = f"the steady phase had no step of {variant.name}"
-    results = {f"step_time_{variant.name}": _make_measured(median, "ns", "lower", reason)}
+    step_time = _make_measured(median, "ns", "lower", reason)
+    results = {f"step_time_{variant.name}": step_time}
     if variant.work.tokens:
         name = f"tokens_per_second_{variant.name}"
         results[name] = _make_measured(rate, "tokens/s", "higher", reason)
@@ -170,7 +179,8 @@ def step_of(call: Call, work: Work, **more: Any) -> Step:
     import mlx.core as mx
 
     settings = {**vars(work), **more}
-    return Step(submit=submitting(call), wait=mx.eval, backend=backend(), **settings)
+    submit = submitting(call)
+    return Step(submit=submit, wait=mx.eval, backend=backend(), **settings)
 
 
 def variant_of(name: str, call: Call, work: Work) -> Variant:

@@ -79,7 +79,8 @@ class StepMark:
         `host` is the time in `submit` that the workload's spans account for, in ns.
         """
         wait_time = self.completed - self.submitted
-        return wait_time < LEFT * (self.completed - self.start - host)
+        own_time = self.completed - self.start - host
+        return wait_time < LEFT * own_time
 
 
 @dataclass(frozen=True)
@@ -226,7 +227,8 @@ class _Folder:
         match mark:
             case str(mark) if mark in _KEPT:
                 name, kind = _KEPT[mark]
-                self._listed_marks[name].append(msgspec.convert(values, kind))
+                mark_of_kind = msgspec.convert(values, kind)
+                self._listed_marks[name].append(mark_of_kind)
             case str(mark) if mark in _NAMED:
                 name, key, kind = _NAMED[mark]
                 mark_name = msgspec.convert(values.pop(key), str)
@@ -238,9 +240,11 @@ class _Folder:
             case "end" | "left":
                 _leave(self._phases, msgspec.convert(values["at"], int))
             case "warning":
-                self._warnings.append(msgspec.convert(values["text"], str))
+                text = msgspec.convert(values["text"], str)
+                self._warnings.append(text)
             case "model":
-                self.report = replace(self.report, model=msgspec.convert(values, Work))
+                model = msgspec.convert(values, Work)
+                self.report = replace(self.report, model=model)
             case "about":
                 self.report = _apply_about(self.report, values)
             case _:
@@ -296,10 +300,12 @@ def mark_unclosed(report: WorkloadReport, error: str) -> WorkloadReport:
 def _apply_about(report: WorkloadReport, values: dict[str, Any]) -> WorkloadReport:
     known_values = {name: value for name, value in values.items() if name in _ABOUT}
     checked = msgspec.convert(known_values, WorkloadReport)
-    return replace(report, **{name: getattr(checked, name) for name in known_values})
+    checked_values = {name: getattr(checked, name) for name in known_values}
+    return replace(report, **checked_values)
 
 
 def _leave(phases: list[Phase], end_time: int) -> None:
     """End the last phase, unless it has ended."""
     if phases and phases[-1].end is None:
-        phases[-1] = replace(phases[-1], end=max(end_time, phases[-1].start))
+        end = max(end_time, phases[-1].start)
+        phases[-1] = replace(phases[-1], end=end)

@@ -78,7 +78,8 @@ class Plan:
         if self.workload is not None:
             return self.workload.name
         if self.command:
-            return re.sub(r"[^\w.-]+", "-", Path(self.command[0]).name) or "command"
+            program_name = Path(self.command[0]).name
+            return re.sub(r"[^\w.-]+", "-", program_name) or "command"
         return f"pid-{self.attach}"
 
 
@@ -99,7 +100,8 @@ def _check_choices(plan: Plan) -> None:
         choices = get_args(kind)
         if value not in choices:
             raise UsageError(f"--{name} cannot be {value!r}.", hint=suggest_name(value, choices))
-    for name, number, fewest in (("repeats", plan.repeats, 1), ("warmup", plan.warmup, 0)):
+    counts = (("repeats", plan.repeats, 1), ("warmup", plan.warmup, 0))
+    for name, number, fewest in counts:
         if number is not None and number < fewest:
             raise UsageError(f"--{name} must be at least {fewest}; it is {number}.")
     limit = plan.time_limit
@@ -159,7 +161,8 @@ def seconds(text: str) -> float:
         raise UsageError(
             f"{text!r} is not a time limit.", hint="Write 10s, 1500ms, 2m or 1h; more than 0."
         )
-    return float(match[1]) * _UNITS[match[2] or "s"]
+    unit = _UNITS[match[2] or "s"]
+    return float(match[1]) * unit
 
 
 def require_place(plan: Plan) -> None:
@@ -238,7 +241,8 @@ def _is_free(folder: Path) -> bool:
         return True
     if not folder.is_dir():
         return False
-    return all(path.name.startswith(_UNFINISHED) for path in folder.iterdir())
+    names = [path.name.startswith(_UNFINISHED) for path in folder.iterdir()]
+    return all(names)
 
 
 def _try_claim(folder: Path, provenance: Provenance) -> bool:

@@ -220,7 +220,8 @@ class Workload:
     @property
     def summary(self) -> str:
         """The first line of the function's docstring."""
-        return (inspect.getdoc(self.prepare) or "").partition("\n")[0]
+        docstring = inspect.getdoc(self.prepare) or ""
+        return docstring.partition("\n")[0]
 
     @property
     def parameters(self) -> Mapping[str, inspect.Parameter]:
@@ -315,7 +316,8 @@ def _hint_of(wanted_name: str, entries: Sequence[Workload]) -> str:
     names_in_file = [entry.name for entry in entries if entry.file.stem == wanted_stem]
     if names_in_file:
         return f"The file of that name has: {', '.join(names_in_file)}."
-    names = sorted({"command", *(entry.name for entry in entries)})
+    entry_names = [entry.name for entry in entries]
+    names = sorted({"command", *entry_names})
     more = f"There are: {', '.join(names)}. `--workloads DIR` adds a folder of your own."
     return suggest_name(wanted_name, names, otherwise=more)
 
@@ -404,8 +406,10 @@ def load_marked(file: Path, decorator: str, mark: str) -> list[Callable[..., Any
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         raise InputError(f"The {decorator} {file} cannot be loaded: {error!r}.") from error
-    marked = [value for value in vars(module).values() if hasattr(value, mark)]
-    return [value for value in dict.fromkeys(marked) if not _is_imported(value, name)]
+    values = vars(module).values()
+    marked = [value for value in values if hasattr(value, mark)]
+    distinct_values = dict.fromkeys(marked)
+    return [value for value in distinct_values if not _is_imported(value, name)]
 
 
 def _is_imported(function: Callable[..., Any], module: str) -> bool:

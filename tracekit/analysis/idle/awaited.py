@@ -71,23 +71,30 @@ def awaited_of(timeline: pd.DataFrame, waits: Waits) -> Awaited:
         for lag in np.unique(lags[lags > 0]).tolist():
             places = thread.find_awaited(lag)
             chosen = (lags == lag) & (places >= 0)
-            awaited_rows[thread.rows[chosen]] = thread.rows[places[chosen]]
+            awaited_places = places[chosen]
+            awaited_rows[thread.rows[chosen]] = thread.rows[awaited_places]
         waiting_places = np.where(lags > 0, np.arange(lags.size), -1)
         last_waiting = np.maximum.accumulate(waiting_places)
         without_wait = (lags == 0) & (last_waiting >= 0)
-        earlier_rows[thread.rows[without_wait]] = thread.rows[last_waiting[without_wait]]
+        earlier_places = last_waiting[without_wait]
+        earlier_rows[thread.rows[without_wait]] = thread.rows[earlier_places]
     devices = 1
     if no_row:
         devices = int(timeline["device"].max()) + 1
     target_lives = Lives.from_timeline(timeline)
     encoding_starts = timeline["encoding_start"].to_numpy(dtype=np.int64, na_value=NEVER)
+    waits_and_none = np.append(waits, Wait.NO)
+    all_encoding_starts = np.sort(encoding_starts)
+    has_several_threads = len(threads) > 1
+    lives = _hops(target_lives, awaited_rows, earlier_rows, 2 * devices - 1)
+    last_waits = waits_and_none[earlier_rows[:-1]]
     return Awaited(
         waits=waits,
-        earlier_waits=np.append(waits, Wait.NO)[earlier_rows[:-1]],
+        earlier_waits=last_waits,
         encoding_starts=encoding_starts,
-        all_encoding_starts=np.sort(encoding_starts),
-        has_several_threads=len(threads) > 1,
-        lives=_hops(target_lives, awaited_rows, earlier_rows, 2 * devices - 1),
+        all_encoding_starts=all_encoding_starts,
+        has_several_threads=has_several_threads,
+        lives=lives,
     )
 
 
@@ -95,7 +102,9 @@ def _lags(thread: Thread, waits: Waits) -> Waits:
     """Return the report that each commit waited for, or may have waited for; 0: none."""
     lags = np.maximum(waits, Wait.NO)
     for lag in range(thread.reports, 0, -1):
-        may_be = (thread.committed == NEVER) | (thread.report(lag) <= thread.committed)
+        is_unknown = thread.committed == NEVER
+        is_reported_before = thread.report(lag) <= thread.committed
+        may_be = is_unknown | is_reported_before
         lags[(waits == Wait.UNKNOWN) & may_be] = lag
     return lags
 

@@ -176,7 +176,8 @@ def by_mechanism(shares: Mapping[Cause, int], habits: Habits) -> dict[Mechanism,
     for cause, time in shares.items():
         name = mechanism(cause, habits)
         sums[name] = sums.get(name, 0) + time
-    return dict(sorted(sums.items(), key=lambda item: -item[1]))
+    longest_first = sorted(sums.items(), key=lambda item: -item[1])
+    return dict(longest_first)
 
 
 _BESIDE: Mapping[Mechanism, Mechanism] = {
@@ -245,7 +246,8 @@ def _lever_of_same_facts(
     is_shown = True
     if related_lever is Mechanism.SLOW_WAIT:
         unseen = 0 < habits.until_encoding <= _BRIEF and not habits.host_activity
-        matters = shares.get(Cause.HOST, 0) >= _SECOND * sum(shares.values())
+        host_share = shares.get(Cause.HOST, 0)
+        matters = host_share >= _SECOND * sum(shares.values())
         is_shown = unseen and matters
     elif related_lever is Mechanism.LATE_START:
         is_shown = habits.boundary >= _LONG_BOUNDARY

@@ -28,11 +28,13 @@ class Lives:
     @classmethod
     def from_timeline(cls, timeline: pd.DataFrame) -> "Lives":
         """Take them from rows of the table `timeline`."""
+        committed = timeline["committed"].to_numpy(dtype=np.int64, na_value=NEVER)
+        completed = timeline["completed"].to_numpy(dtype=np.int64, na_value=NEVER)
         return cls(
-            committed=timeline["committed"].to_numpy(dtype=np.int64, na_value=NEVER),
+            committed=committed,
             started=timeline["started"].to_numpy(dtype=np.int64),
             ended=timeline["ended"].to_numpy(dtype=np.int64),
-            completed=timeline["completed"].to_numpy(dtype=np.int64, na_value=NEVER),
+            completed=completed,
         )
 
     @property
@@ -49,13 +51,15 @@ class Lives:
     def on_the_way_there(self) -> IntervalSet:
         """When one was committed and not started."""
         is_committed = self.committed != NEVER
-        return IntervalSet.from_spans(self.committed[is_committed], self.started[is_committed])
+        starts = self.started[is_committed]
+        return IntervalSet.from_spans(self.committed[is_committed], starts)
 
     @cached_property
     def on_the_way_back(self) -> IntervalSet:
         """When one had ended and was not reported complete."""
         is_reported = self.completed != NEVER
-        return IntervalSet.from_spans(self.ended[is_reported], self.completed[is_reported])
+        reports = self.completed[is_reported]
+        return IntervalSet.from_spans(self.ended[is_reported], reports)
 
     @property
     def bounds(self) -> Iterator[Times]:
@@ -67,8 +71,11 @@ class Lives:
     @property
     def usual_start(self) -> float:
         """The median time of a start on a device that had run dry, in ns; 0 if it is not known."""
-        latest_ends = np.concatenate(([NEVER], np.maximum.accumulate(self.ended)[:-1]))
-        dry = (self.committed != NEVER) & (self.committed >= latest_ends[: self.started.size])
+        running_ends = np.maximum.accumulate(self.ended)[:-1]
+        latest_ends = np.concatenate(([NEVER], running_ends))
+        is_after_all = self.committed >= latest_ends[: self.started.size]
+        dry = (self.committed != NEVER) & is_after_all
         if np.count_nonzero(dry) < FEWEST:
             return 0.0
-        return float(np.median((self.started - self.committed)[dry]))
+        start_latencies = self.started - self.committed
+        return float(np.median(start_latencies[dry]))

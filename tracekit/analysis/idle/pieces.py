@@ -146,8 +146,10 @@ def cut_at(gaps: IntervalSet, bounds: Iterable[Times]) -> Cut:
     """Cut the gaps at those of the moments, given in parts, that lie inside one of them."""
     moments = distinct(np.concatenate(list(bounds)))
     start = distinct(np.concatenate((gaps.starts, moments[gaps.contains(moments)])))
-    gap = np.searchsorted(gaps.starts, start, side="right") - 1
-    end = np.minimum(np.append(start[1:], FOREVER)[: start.size], gaps.ends[gap])
+    next_gaps = np.searchsorted(gaps.starts, start, side="right")
+    gap = next_gaps - 1
+    next_starts = np.append(start[1:], FOREVER)[: start.size]
+    end = np.minimum(next_starts, gaps.ends[gap])
     return Cut(start, end, gap)
 
 
@@ -166,7 +168,8 @@ def attribute_gaps(
     habit of the loop.
     """
     follows = _followers(gaps, lives)
-    pieces = cut_at(gaps, chain(lives.bounds, around.bounds, awaited.bounds))
+    bounds = chain(lives.bounds, around.bounds, awaited.bounds)
+    pieces = cut_at(gaps, bounds)
     sights = around.look_at(pieces.start)
     party = _parties(pieces, lives, awaited, sights, target, follows)
     cause = _causes(pieces, party, lives, around, sights, target, follows)
@@ -175,9 +178,11 @@ def attribute_gaps(
     waited = _judge_waits(gaps, follows, awaited)[pieces.gap]
     waited_names = [wait.name.lower() for wait in Wait]
     codes = {"party": party, "cause": cause, "waited": waited, "during": during}
+    parties = list(map(str, Party))
+    causes = list(map(str, Cause))
     texts = {
-        "party": list(map(str, Party)),
-        "cause": list(map(str, Cause)),
+        "party": parties,
+        "cause": causes,
         "waited": waited_names,
         "during": names,
     }
@@ -210,12 +215,15 @@ def _parties(
     )
     # These are mostly few, and each takes several look-ups.
     host_pieces = np.flatnonzero(party == _code(Party.HOST))
+    host_moments = moments[host_pieces]
+    host_follows = follows[pieces.gap[host_pieces]]
+    host_sights = sights.select(host_pieces)
     party[host_pieces] = _other_parties(
-        moments[host_pieces],
-        follows[pieces.gap[host_pieces]],
+        host_moments,
+        host_follows,
         lives,
         awaited,
-        sights.select(host_pieces),
+        host_sights,
         target,
     )
     return party
@@ -237,7 +245,8 @@ def _other_parties(
     running = target.running.contains(moments)
     compiling = sights.compiled
     # While a command buffer is on its way, the driver works for that one.
-    driver = sights.driver & ~target.on_the_way_there.contains(moments)
+    is_on_the_way = target.on_the_way_there.contains(moments)
+    driver = sights.driver & ~is_on_the_way
     alone = sights.encoding & _started_last(moments, follow, awaited)
     untold = _is_commit_unknown(lives, follow) & ~alone
     unseen = ~(sights.encoding | sights.wiring | driver | compiling)
@@ -266,12 +275,16 @@ def _judge_waits(gaps: IntervalSet, follows: NDArray[np.intp], awaited: Awaited)
 
     A commit counts that came after the device ran dry.
     """
-    waits = np.append(awaited.waits, Wait.NONE)[follows]
-    earlier_waits = np.append(awaited.earlier_waits, Wait.NONE)[follows]
-    commits = np.append(awaited.lives[0].committed, NEVER)[follows]
+    all_waits = np.append(awaited.waits, Wait.NONE)
+    waits = all_waits[follows]
+    all_earlier_waits = np.append(awaited.earlier_waits, Wait.NONE)
+    earlier_waits = all_earlier_waits[follows]
+    all_commits = np.append(awaited.lives[0].committed, NEVER)
+    commits = all_commits[follows]
     committed_in_gap = (waits == Wait.NO) & (commits > gaps.starts)
     waits_in_gap = np.where(committed_in_gap, earlier_waits, waits)
-    return np.minimum(waits_in_gap, Wait.YES).astype(np.int16) - Wait.NONE
+    limited_waits = np.minimum(waits_in_gap, Wait.YES)
+    return limited_waits.astype(np.int16) - Wait.NONE
 
 
 def _find_holders(
@@ -282,14 +295,19 @@ def _find_holders(
     If the wait is not known, it may have been on the way back or on another device, but not while
     the host is seen to encode.
     """
-    waits = np.append(awaited.waits, Wait.NONE)[follow]
-    earlier_waits = np.append(awaited.earlier_waits, Wait.NONE)[follow]
-    unsure = np.where(waits == Wait.NO, earlier_waits, waits) == Wait.UNKNOWN
+    all_waits = np.append(awaited.waits, Wait.NONE)
+    waits = all_waits[follow]
+    all_earlier_waits = np.append(awaited.earlier_waits, Wait.NONE)
+    earlier_waits = all_earlier_waits[follow]
+    last_waits = np.where(waits == Wait.NO, earlier_waits, waits)
+    unsure = last_waits == Wait.UNKNOWN
     encoding_starts = np.append(awaited.encoding_starts, NEVER)[follow]
     encoded = writing & (encoding_starts != NEVER) & (moments >= encoding_starts)
     is_open = ~(unsure & encoded)
     holders = np.full(moments.size, _code(Party.HOST))
-    there = np.where(unsure, _code(Party.OTHER_DEVICE), _code(Party.WAY_THERE))
+    other_device = _code(Party.OTHER_DEVICE)
+    way_there = _code(Party.WAY_THERE)
+    there = np.where(unsure, other_device, way_there)
     for lives in awaited.lives:
         committed = np.append(lives.committed, NEVER)[follow]
         started = np.append(lives.started, NEVER)[follow]
@@ -320,13 +338,15 @@ def _is_commit_unknown(lives: Lives, follow: NDArray[np.intp]) -> Flags:
     """Return whether the commit of the next command buffer is unknown; without one, of all."""
     none_known = bool((lives.committed == NEVER).all())
     tail_commit = NEVER if none_known else FOREVER
-    return np.append(lives.committed, tail_commit)[follow] == NEVER
+    commits = np.append(lives.committed, tail_commit)
+    return commits[follow] == NEVER
 
 
 def _is_report_unknown(lives: Lives, moments: Times) -> Flags:
     """Return whether the last command buffer that the device had started has no known report."""
     behind = np.searchsorted(lives.started, moments, side="right")
-    return np.concatenate(([FOREVER], lives.completed))[behind] == NEVER
+    reports = np.concatenate(([FOREVER], lives.completed))
+    return reports[behind] == NEVER
 
 
 def _causes(
@@ -376,10 +396,12 @@ def _causes(
 def _driven(committed: Times, around: Surroundings, target: Lives) -> Times:
     """Return when the driver was through with the command buffers of these commits."""
     order = np.argsort(target.committed, kind="stable")
-    committed_order = order[target.committed[order] != NEVER]
+    is_committed = target.committed[order] != NEVER
+    committed_order = order[is_committed]
     commits = target.committed[committed_order]
     through = around.driven(commits, target.started[committed_order])
-    return np.append(through, FOREVER)[np.searchsorted(commits, committed)]
+    commit_places = np.searchsorted(commits, committed)
+    return np.append(through, FOREVER)[commit_places]
 
 
 def _starts(
@@ -394,22 +416,25 @@ def _starts(
 
     All are time on the way there that nothing explains; their sum in a gap decides.
     """
-    unexplained = np.flatnonzero(cause == _code(Cause.BETWEEN_BUFFERS))
+    between_buffers = _code(Cause.BETWEEN_BUFFERS)
+    is_unexplained = cause == between_buffers
+    unexplained = np.flatnonzero(is_unexplained)
     groups = EqualRuns.from_keys(pieces.gap[unexplained])
     lengths = (pieces.end - pieces.start)[unexplained]
     sums = groups.reduce(np.add, lengths)
     gap = groups.keys
-    committed = np.append(lives.committed, FOREVER)[follows[gap]]
+    all_commits = np.append(lives.committed, FOREVER)
+    committed = all_commits[follows[gap]]
     committed = np.where(committed == NEVER, gaps.ends[gap], committed)
     lead_times = gaps.starts[gap] - committed
     usual_start = lives.usual_start
     dry = lead_times <= usual_start
     usual_boundary = _find_usual_boundary(sums[~dry], many)
     expected = np.where(dry, usual_start, usual_boundary)
-    late = sums > np.maximum(LATE, _STANDS_OUT * expected)
-    kinds = np.select(
-        [late, dry], [_code(Cause.LATE_START), _code(Cause.START)], _code(Cause.BETWEEN_BUFFERS)
-    )
+    longest_time = np.maximum(LATE, _STANDS_OUT * expected)
+    late = sums > longest_time
+    kind_codes = [_code(Cause.LATE_START), _code(Cause.START)]
+    kinds = np.select([late, dry], kind_codes, _code(Cause.BETWEEN_BUFFERS))
     result = cause.copy()
     result[unexplained] = np.repeat(kinds, groups.sizes)
     return result
@@ -432,7 +457,8 @@ def _during(moments: Times, around: Surroundings, sights: Sights) -> tuple[Codes
     codes = [np.int16(names.index(kind)) for kind in DOING]
     doing = np.select(flags, codes, np.int16(0))
     latest = np.full(moments.size, NEVER)
-    for place, intervals in enumerate(around.annotated.values(), start=1 + len(DOING)):
+    annotated = enumerate(around.annotated.values(), start=1 + len(DOING))
+    for place, intervals in annotated:
         interval_starts = intervals.interval_start(moments)
         inner = (interval_starts > latest) & ~sights.compiler
         doing = np.where(inner, np.int16(place), doing)
@@ -447,23 +473,28 @@ def _join_pieces(pieces: Cut, codes: dict[str, Codes], names: dict[str, list[str
     for column in codes.values():
         fresh[1:] |= np.diff(column) != 0
     first_pieces = np.flatnonzero(fresh)
-    last_pieces = np.append(first_pieces[1:] - 1, pieces.end.size - 1)[: first_pieces.size]
+    next_firsts = np.append(first_pieces[1:] - 1, pieces.end.size - 1)
+    last_pieces = next_firsts[: first_pieces.size]
     start = pieces.start[first_pieces]
+    duration = pieces.end[last_pieces] - start
+    gap = pieces.gap[first_pieces]
     table = pd.DataFrame(
         {
             "start": start,
-            "duration": pieces.end[last_pieces] - start,
-            "gap": pieces.gap[first_pieces],
+            "duration": duration,
+            "gap": gap,
         }
     )
     for name, column in codes.items():
         categories = pd.Index(names[name])
-        table[name] = pd.Categorical.from_codes(column[first_pieces], categories)
+        first_codes = column[first_pieces]
+        table[name] = pd.Categorical.from_codes(first_codes, categories)
     return table
 
 
 def _code(member: Party | Cause) -> np.int16:
-    return np.int16(list(type(member)).index(member))
+    members = list(type(member))
+    return np.int16(members.index(member))
 
 
 _REST_CODES = np.array([_code(_REST[party]) for party in Party], np.int16)

@@ -26,23 +26,28 @@ def find_polling(thread: Thread) -> tuple[int, Flags]:
     commits = thread.committed[:-1]
     encoding_starts = thread.encoding_starts[1:]
     reports = thread.report(1)[1:]
-    usable = (commits != NEVER) & (encoding_starts != NEVER) & (reports > commits)
+    has_times = (commits != NEVER) & (encoding_starts != NEVER)
+    usable = has_times & (reports > commits)
     if usable.sum() < _FEWEST:
         return 0, after_poll
-    lasted = (encoding_starts - commits)[usable].astype(np.float64)
+    encoding_times = (encoding_starts - commits)[usable]
+    lasted = encoding_times.astype(np.float64)
     quantum = float(np.quantile(lasted, _EARLY))
     if quantum < _SHORTEST:
         return 0, after_poll
-    number = np.maximum(np.round(lasted / quantum), 1)
+    exact_numbers = np.round(lasted / quantum)
+    number = np.maximum(exact_numbers, 1)
     # Each look comes a little late, so that the quantum of many is the mean of all of them.
     quanta = lasted / number
     quantum = float(np.median(quanta))
-    first_multiples = np.ceil((reports - commits)[usable] / quantum)
+    report_times = (reports - commits)[usable]
+    first_multiples = np.ceil(report_times / quantum)
     is_multiple = np.abs(quanta - quantum) <= _NEAR * quantum
     at_first = is_multiple & (number == first_multiples)
     # A host whose own work happens to take two quanta now and then shows nothing of a timer.
     _, counts = np.unique(number[at_first], return_counts=True)
-    frequent_numbers = np.count_nonzero(counts / number.size >= _SELDOM)
+    is_frequent = counts / number.size >= _SELDOM
+    frequent_numbers = np.count_nonzero(is_frequent)
     if at_first.mean() < _MOSTLY or frequent_numbers < 2:  # noqa: PLR2004
         return 0, after_poll
     after_poll[1:][usable] = at_first

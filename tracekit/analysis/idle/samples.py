@@ -28,12 +28,16 @@ def meanwhile_table(
     number of `samples`; the most first. Only the host's time counts, in which nothing was committed
     and everything was reported.
     """
-    of_host = gaps[gaps["party"] == str(Party.HOST)]
-    host_samples = _select_samples(cpu_profile, IntervalSet.from_spans(*spans(of_host)))
+    is_of_host = gaps["party"] == str(Party.HOST)
+    of_host = gaps[is_of_host]
+    host_times = IntervalSet.from_spans(*spans(of_host))
+    host_samples = _select_samples(cpu_profile, host_times)
+    thread = _name_threads(host_samples, threads).astype(str)
+    function = _name_functions(host_samples).astype(str)
     labels = pd.DataFrame(
         {
-            "thread": _name_threads(host_samples, threads).astype(str),
-            "function": _name_functions(host_samples).astype(str),
+            "thread": thread,
+            "function": function,
         }
     )
     counts = labels.groupby(["thread", "function"], sort=True).size()
@@ -43,14 +47,16 @@ def meanwhile_table(
 
 def _name_functions(samples: pd.DataFrame) -> pd.Series:
     leaves = samples["leaf"].astype("string")
-    functions = leaves.str.replace(_OTHERS, "", regex=True).fillna("")
+    cleaned = leaves.str.replace(_OTHERS, "", regex=True)
+    functions = cleaned.fillna("")
     return functions.mask(functions.str.match(_UNNAMED), "")
 
 
 def _name_threads(samples: pd.DataFrame, threads: pd.DataFrame | None) -> pd.Series:
     if threads is None or "tid" not in samples:
         return pd.Series("a thread", samples.index)
-    target_threads = threads[threads["target"]].drop_duplicates("tid").set_index("tid")
+    distinct_threads = threads[threads["target"]].drop_duplicates("tid")
+    target_threads = distinct_threads.set_index("tid")
     is_main = target_threads["main"].fillna(value=False).astype(bool)
     names = target_threads["name"].fillna("a thread").astype(str)
     names = names.mask(is_main, "the main thread")
@@ -71,13 +77,17 @@ def host_words(meanwhile_rows: pd.DataFrame | None) -> str:
     busiest = str(by_thread.idxmax())
     rows = meanwhile_rows[meanwhile_rows["thread"] == busiest]
     sample_count = int(rows["samples"].sum())
-    named_rows = rows[rows["function"] != ""][:_NAMED]
+    has_name = rows["function"] != ""
+    named_rows = rows[has_name][:_NAMED]
     if named_rows.empty:
         return ""
     shares: list[str] = []
-    for function, count in zip(named_rows["function"], named_rows["samples"], strict=True):
-        shares.append(f"{percent(count / sample_count)} in {function}")
-    return f" Meanwhile, of {sample_count:,} samples of {busiest}, {' and '.join(shares)}."
+    counted_functions = zip(named_rows["function"], named_rows["samples"], strict=True)
+    for function, count in counted_functions:
+        share = percent(count / sample_count)
+        shares.append(f"{share} in {function}")
+    share_words = " and ".join(shares)
+    return f" Meanwhile, of {sample_count:,} samples of {busiest}, {share_words}."
 
 
 def other_thread(
@@ -86,12 +96,17 @@ def other_thread(
     """Return whether a thread that commits nothing worked while committed work started late."""
     if cpu_profile is None or submissions is None or "tid" not in submissions:
         return False
-    late_rows = gaps[gaps["cause"] == str(Cause.LATE_START)]
+    is_late = gaps["cause"] == str(Cause.LATE_START)
+    late_rows = gaps[is_late]
     late = IntervalSet.from_spans(*spans(late_rows))
-    late_time = int((late.ends - late.starts).sum())
+    late_times = late.ends - late.starts
+    late_time = int(late_times.sum())
     target_samples = _select_samples(cpu_profile, late)
-    committing = submissions.loc[submissions["target"], "tid"].dropna().unique()
-    other_samples = target_samples[~target_samples["tid"].isin(committing)]
+    thread_ids = submissions.loc[submissions["target"], "tid"]
+    committing = thread_ids.dropna().unique()
+    is_committing = target_samples["tid"].isin(committing)
+    other_samples = target_samples[~is_committing]
     if len(other_samples) < FEWEST:
         return False
-    return int(other_samples["weight"].sum()) > _MOST * late_time
+    other_weight = int(other_samples["weight"].sum())
+    return other_weight > _MOST * late_time

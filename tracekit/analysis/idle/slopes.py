@@ -65,7 +65,8 @@ class Slope:
     def may_be(self, value: float) -> bool:
         """Return whether it is near a value, or by chance not nearer: by its 99 % interval."""
         tolerance = max(_NEAR / 2, _SURER * self.error)
-        return abs(self.value - value) <= min(_NEAR, tolerance)
+        distance = abs(self.value - value)
+        return distance <= min(_NEAR, tolerance)
 
     def contradicts(self, value: float) -> bool:
         """Return whether it is surely not near a value, even as one of several."""
@@ -91,7 +92,9 @@ def slopes_of(commits: Times, reports: list[Times], places: Places) -> list[Slop
         if fit is None:
             return None
         slopes, _, level = fit
-        inliers = _is_inlier(period - level - table[:, 1:] @ slopes)
+        explained = table[:, 1:] @ slopes
+        residuals_of_level = period - level - explained
+        inliers = _is_inlier(residuals_of_level)
         if inliers.all():
             break
         fit = _fit_slopes(table[inliers], period[inliers])
@@ -99,13 +102,17 @@ def slopes_of(commits: Times, reports: list[Times], places: Places) -> list[Slop
         return None
     slopes, errors, _ = fit
     number = len(reports)
-    return list(map(Slope, slopes[:number].tolist(), errors[:number].tolist()))
+    listed_slopes = slopes[:number].tolist()
+    listed_errors = errors[:number].tolist()
+    return list(map(Slope, listed_slopes, listed_errors))
 
 
 def _is_inlier(residuals: Numbers) -> NDArray[np.bool_]:
     """Return which of the commits are not far from the fit of the others."""
-    deviations = np.abs(residuals - np.median(residuals))
-    limit = max(_FAR * _DEVIATION * float(np.median(deviations)), 1.0)
+    median_residual = np.median(residuals)
+    deviations = np.abs(residuals - median_residual)
+    far_distance = _FAR * _DEVIATION * float(np.median(deviations))
+    limit = max(far_distance, 1.0)
     most_accidents = float(np.quantile(deviations, 1 - _ACCIDENTS))
     return deviations <= max(limit, most_accidents)
 
@@ -125,10 +132,14 @@ def _fit_slopes(table: Numbers, period: Numbers) -> tuple[Numbers, Numbers, floa
     inverse = np.linalg.inv(inner)
     slopes = inverse @ (centred.T @ period)
     residuals = period - centred @ slopes
-    spread = (centred * (residuals**2)[:, np.newaxis]).T @ centred
-    freedom = period.size / max(1, period.size - inner.shape[0])
-    variances = np.maximum(np.diag(inverse @ spread @ inverse) * freedom, 0.0)
+    weighted = centred * (residuals**2)[:, np.newaxis]
+    spread = weighted.T @ centred
+    spare_count = max(1, period.size - inner.shape[0])
+    freedom = period.size / spare_count
+    covariance = inverse @ spread @ inverse
+    variances = np.maximum(np.diag(covariance) * freedom, 0.0)
     errors = np.sqrt(variances) / scale
     slopes /= scale
-    level = float(slopes[0] - middle[1:] @ slopes[1:])
+    middle_explained = middle[1:] @ slopes[1:]
+    level = float(slopes[0] - middle_explained)
     return slopes[1:], errors[1:], level

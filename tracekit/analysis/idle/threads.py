@@ -42,12 +42,15 @@ class Thread:
         latest_places: list[Places] = []
         for _ in range(MOST_REPORTS):
             best = np.maximum.accumulate(times)
-            earlier_best = np.append(NEVER, best[:-1])[: best.size]
+            shifted_best = np.append(NEVER, best[:-1])
+            earlier_best = shifted_best[: best.size]
             is_later = times > earlier_best
-            place = np.maximum.accumulate(np.where(is_later, np.arange(best.size), -1))
+            later_places = np.where(is_later, np.arange(best.size), -1)
+            place = np.maximum.accumulate(later_places)
             latest = np.where(place < 0, -1, sources[place])
             latest_places.append(latest)
-            displaced = np.append(-1, latest[:-1])[: best.size]
+            shifted_latest = np.append(-1, latest[:-1])
+            displaced = shifted_latest[: best.size]
             sources = np.where(is_later, displaced, sources)
             times = np.minimum(times, earlier_best)
         return latest_places
@@ -57,15 +60,18 @@ class Thread:
 
         Only command buffers that were committed before it count.
         """
-        return np.append(-1, self._latest[lag - 1][:-1])[: self.rows.size]
+        shifted_latest = np.append(-1, self._latest[lag - 1][:-1])
+        return shifted_latest[: self.rows.size]
 
     def report(self, lag: int) -> Times:
         """Return for each the latest report but `lag` - 1 of all that were committed before it."""
-        return np.append(self.completed, NEVER)[self.find_awaited(lag)]
+        reports = np.append(self.completed, NEVER)
+        return reports[self.find_awaited(lag)]
 
     def has_known_reports(self, lag: int) -> Flags:
         """Return for each whether the reports of `lag` before it, or of all, are known."""
-        known_counts = np.concatenate(([0], np.cumsum(self.completed != NEVER)))
+        summed_reports = np.cumsum(self.completed != NEVER)
+        known_counts = np.concatenate(([0], summed_reports))
         places = np.arange(self.rows.size)
         first_places = np.maximum(places - lag, 0)
         known_reports = known_counts[places] - known_counts[first_places]
@@ -75,9 +81,12 @@ class Thread:
     def reports(self) -> int:
         """How many reports are missing, at most, in most gaps when the device has run dry."""
         latest_ends = np.maximum.accumulate(self.ended)[:-1]
-        come = np.searchsorted(np.sort(self.completed), latest_ends, side="right")
-        dry = (self.committed[1:] > latest_ends) & (latest_ends != NEVER)
-        missing = (np.arange(1, self.rows.size) - come)[dry]
+        sorted_reports = np.sort(self.completed)
+        come = np.searchsorted(sorted_reports, latest_ends, side="right")
+        is_after_all = self.committed[1:] > latest_ends
+        dry = is_after_all & (latest_ends != NEVER)
+        earlier_counts = np.arange(1, self.rows.size)
+        missing = (earlier_counts - come)[dry]
         if not missing.size:
             return _FEWEST_REPORTS
         most_missing = int(np.quantile(missing, _MOSTLY))
@@ -101,7 +110,8 @@ def threads_of(timeline: pd.DataFrame) -> list[Thread]:
     owner = np.full(len(timeline), NEVER)
     if "thread" in timeline and timeline["thread"].notna().all():
         owner = timeline["thread"].to_numpy(dtype=np.int64)
-    order = np.argsort(np.where(committed == NEVER, started, committed), kind="stable")
+    known_times = np.where(committed == NEVER, started, committed)
+    order = np.argsort(known_times, kind="stable")
     threads: list[Thread] = []
     for thread_id in np.unique(owner).tolist():
         rows = order[owner[order] == thread_id]

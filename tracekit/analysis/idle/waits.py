@@ -69,13 +69,16 @@ def waits_of(
     """
     result = np.full(len(timeline), Wait.UNKNOWN, np.int8)
     encoding = encoding or {}
-    sampled = np.broadcast_to(np.asarray(by_samples, np.int8), result.shape)
+    verdicts = np.asarray(by_samples, np.int8)
+    sampled = np.broadcast_to(verdicts, result.shape)
     for thread in threads_of(timeline):
         places = _places(thread, iterations)
         moves, waits = _by_slopes(thread, places)
         sample_verdicts = sampled[thread.rows]
-        unsure = (waits == Wait.UNKNOWN) & ~(moves & (sample_verdicts == Wait.NO))
-        waits[(waits > 0) & (sample_verdicts == Wait.NO)] = Wait.UNKNOWN
+        is_excluded = moves & (sample_verdicts == Wait.NO)
+        unsure = (waits == Wait.UNKNOWN) & ~is_excluded
+        is_contradicted = (waits > 0) & (sample_verdicts == Wait.NO)
+        waits[is_contradicted] = Wait.UNKNOWN
         waits[unsure] = sample_verdicts[unsure]
         busy = [wiring, encoding.get(thread.name, NOTHING)]
         waits = _correct_waits(waits, thread, busy, ~moves)
@@ -92,8 +95,10 @@ def waits_by_calls(timeline: pd.DataFrame) -> Waits:
     """
     call_starts = timeline["encoding_start"].to_numpy(dtype=np.int64, na_value=NEVER)
     ends = timeline["ended"].to_numpy(dtype=np.int64)
-    latest_ends = np.concatenate(([NEVER], np.maximum.accumulate(ends)[:-1]))[: ends.size]
-    waits = np.where(call_starts >= latest_ends, Wait.YES, Wait.NO).astype(np.int8)
+    running_ends = np.maximum.accumulate(ends)[:-1]
+    latest_ends = np.concatenate(([NEVER], running_ends))[: ends.size]
+    is_after_all = call_starts >= latest_ends
+    waits = np.where(is_after_all, Wait.YES, Wait.NO).astype(np.int8)
     waits[call_starts == NEVER] = Wait.NONE
     waits[:1] = Wait.NONE
     return waits
@@ -104,17 +109,22 @@ def _correct_waits(waits: Waits, thread: Thread, busy: list[IntervalSet], is_sti
 
     If commits do not surely move (`is_still`), an encoding that began before the report decides.
     """
-    previous_commits = np.append(NEVER, thread.committed[:-1])[: thread.rows.size]
+    shifted_commits = np.append(NEVER, thread.committed[:-1])
+    previous_commits = shifted_commits[: thread.rows.size]
     unsure = waits == Wait.UNKNOWN
     no_wait = unsure.copy()
     for lag in range(1, thread.reports + 1):
         report = thread.report(lag)
-        not_awaited = (thread.committed < report) & (thread.committed != NEVER)
-        not_awaited |= (report <= previous_commits) & thread.has_known_reports(lag)
+        is_before_report = thread.committed < report
+        not_awaited = is_before_report & (thread.committed != NEVER)
+        is_reported_before = report <= previous_commits
+        not_awaited |= is_reported_before & thread.has_known_reports(lag)
         for intervals in busy:
             not_awaited |= intervals.contains(report)
-        waits[not_awaited & (waits == lag)] = Wait.NO
-        encoded_before = (thread.encoding_starts != NEVER) & (thread.encoding_starts < report)
+        is_refuted = not_awaited & (waits == lag)
+        waits[is_refuted] = Wait.NO
+        has_encoding_start = thread.encoding_starts != NEVER
+        encoded_before = has_encoding_start & (thread.encoding_starts < report)
         no_wait &= not_awaited | (is_still & encoded_before)
     waits[no_wait] = Wait.NO
     waits[:1] = Wait.NONE
@@ -133,7 +143,8 @@ def _places(thread: Thread, iterations: pd.DataFrame | None) -> Times:
         commits = pd.DataFrame({"device": thread.device, "iteration": iteration})
         position = commits.groupby(["device", "iteration"]).cumcount().to_numpy()
     device_count = 1 + thread.device.max(initial=0)
-    return pd.factorize(position * device_count + thread.device)[0]
+    combined_places = position * device_count + thread.device
+    return pd.factorize(combined_places)[0]
 
 
 def _by_slopes(thread: Thread, places: Times) -> tuple[Flags, Waits]:
@@ -146,19 +157,23 @@ def _by_slopes(thread: Thread, places: Times) -> tuple[Flags, Waits]:
     lags = range(1, thread.reports + 1)
     reports = [thread.report(lag) for lag in lags]
     usable = thread.has_known_reports(thread.reports)
-    usable &= np.arange(thread.rows.size) >= thread.reports
+    has_all_reports = np.arange(thread.rows.size) >= thread.reports
+    usable &= has_all_reports
     usable &= thread.committed != NEVER
     usable[1:] &= thread.committed[:-1] != NEVER
     fewest = max(FEWEST, _FEWEST_A_REPORT * len(reports))
-    numbers = np.bincount(places[usable], minlength=int(places.max(initial=0)) + 1)
-    groups = np.where(numbers[places] < fewest, -1, places)
+    group_count = int(places.max(initial=0)) + 1
+    numbers = np.bincount(places[usable], minlength=group_count)
+    is_small = numbers[places] < fewest
+    groups = np.where(is_small, -1, places)
     for group in np.unique(groups).tolist():
         in_group = groups == group
         members = np.flatnonzero(usable & in_group)
         if members.size >= fewest:
             slopes = slopes_of(thread.committed, reports, members)
             habit = _habit(slopes)
-            moves[in_group] = not all(slope.may_be(0) for slope in slopes or [])
+            can_be_zero = [slope.may_be(0) for slope in slopes or []]
+            moves[in_group] = not all(can_be_zero)
             waits[in_group] = habit
             waits[members] = _by_parts(thread.committed, reports, members, habit, fewest)
     return moves, waits
@@ -176,20 +191,25 @@ def _by_parts(
     waits = np.full(members.size, habit, np.int8)
     number = min(_MOST_PARTS, members.size // fewest)
     lag = max(habit, 1)
-    order = np.argsort((reports[lag - 1][members] - commits[members - 1]), kind="stable")
+    lag_reports = reports[lag - 1][members]
+    order = np.argsort((lag_reports - commits[members - 1]), kind="stable")
     if number > 1:
         for part in np.array_split(order, number):
-            slopes = slopes_of(commits, reports, np.sort(members[part]))
+            part_members = np.sort(members[part])
+            slopes = slopes_of(commits, reports, part_members)
             part_habit = _habit(slopes)
             if part_habit != Wait.UNKNOWN:
                 waits[part] = part_habit
             elif slopes and habit >= 0 and slopes[lag - 1].contradicts(min(habit, 1)):
                 waits[part] = Wait.UNKNOWN
-    for lag in np.unique(waits[waits > 0]).tolist():
+    lags = np.unique(waits[waits > 0])
+    for lag in lags.tolist():
         delays = commits[members] - reports[lag - 1][members]
-        short_delay, usual_delay = np.quantile(delays[waits == lag], _PROMPT).tolist()
+        delays_of_lag = delays[waits == lag]
+        short_delay, usual_delay = np.quantile(delays_of_lag, _PROMPT).tolist()
         longest_delay = usual_delay + _LATE * (usual_delay - short_delay)
-        waits[(waits == lag) & (delays > longest_delay)] = Wait.UNKNOWN
+        is_too_long = (waits == lag) & (delays > longest_delay)
+        waits[is_too_long] = Wait.UNKNOWN
     return waits
 
 
@@ -226,9 +246,11 @@ def sampled_waits(timeline: pd.DataFrame, samples: pd.DataFrame | None) -> Waits
     if samples is None or "thread" not in timeline or "tid" not in samples:
         return result
     names = timeline["thread"].to_numpy(dtype=np.int64, na_value=NEVER)
-    all_thread_ids = samples.loc[samples["target"], "tid"].dropna().unique().astype(np.int64)
+    target_ids = samples.loc[samples["target"], "tid"]
+    all_thread_ids = target_ids.dropna().unique().astype(np.int64)
     for thread in threads_of(timeline):
-        back = _back(thread, Lives.from_timeline(timeline.iloc[thread.rows]))
+        thread_lives = Lives.from_timeline(timeline.iloc[thread.rows])
+        back = _back(thread, thread_lives)
         thread_ids = np.unique(names[thread.rows])
         word = sampled_wait(back, samples, thread_ids)
         if word is Wait.YES:
@@ -278,14 +300,17 @@ def sampled_share(
     """
     if samples is None or samples.empty or "tid" not in samples:
         return 0.0, 1.0
-    thread_samples = samples[samples["target"] & samples["tid"].isin(threads)]
+    is_of_threads = samples["tid"].isin(threads)
+    thread_samples = samples[samples["target"] & is_of_threads]
     if thread_samples.empty:
         return 0.0, 1.0
     weight = thread_samples["weight"].median()
     if not weight > 0:
         return 0.0, 1.0
-    looks = float((when.ends - when.starts).sum()) / float(weight)
-    hits = float(when.contains(thread_samples["time"].to_numpy(dtype=np.int64)).sum())
+    sampled_time = (when.ends - when.starts).sum()
+    looks = float(sampled_time) / float(weight)
+    sample_times = thread_samples["time"].to_numpy(dtype=np.int64)
+    hits = float(when.contains(sample_times).sum())
     return _wilson(min(hits, looks), looks)
 
 
@@ -295,7 +320,11 @@ def _wilson(hits: float, looks: float) -> tuple[float, float]:
     share = hits / looks
     square = _SURE**2
     scale = 1 + square / looks
-    variance = share * (1 - share) / looks + square / (4 * looks**2)
-    middle = (share + square / (2 * looks)) / scale
+    sample_variance = share * (1 - share) / looks
+    variance = sample_variance + square / (4 * looks**2)
+    centre = share + square / (2 * looks)
+    middle = centre / scale
     half = _SURE * np.sqrt(variance) / scale
-    return max(0.0, middle - half), min(1.0, middle + half)
+    lower_bound = max(0.0, middle - half)
+    upper_bound = min(1.0, middle + half)
+    return lower_bound, upper_bound

@@ -49,7 +49,8 @@ def of_buffer(
 
     It is NEVER without one; `times` has a moment for each of the rows, or NEVER.
     """
-    has_time = rows["command_buffer"].notna().to_numpy() & (times != NEVER)
+    has_buffer = rows["command_buffer"].notna().to_numpy()
+    has_time = has_buffer & (times != NEVER)
     ids = rows["command_buffer"].to_numpy(dtype=np.uint64, na_value=0)
     work_ids = work["command_buffer"].to_numpy(dtype=np.uint64, na_value=0)
     groups = EqualRuns.from_keys(ids[has_time])
@@ -58,10 +59,13 @@ def of_buffer(
     # Rows of one command buffer mostly follow one another: each run of them is looked up once.
     heads = heads_of(work_ids)
     place = np.searchsorted(groups.keys, work_ids[heads])
-    there = np.append(groups.keys, 0)[place] == work_ids[heads]
+    keys = np.append(groups.keys, 0)
+    there = keys[place] == work_ids[heads]
     there &= place < groups.keys.size
-    moments = np.where(there, np.append(best_times, NEVER)[place], NEVER)
-    run_lengths = np.diff(np.append(heads, work_ids.size))
+    all_times = np.append(best_times, NEVER)
+    moments = np.where(there, all_times[place], NEVER)
+    run_bounds = np.append(heads, work_ids.size)
+    run_lengths = np.diff(run_bounds)
     values = np.repeat(moments, run_lengths)
     return np.where(work["command_buffer"].notna(), values, NEVER)
 
@@ -106,16 +110,20 @@ def work_of(
     encoding_starts = _first_written(target_work, encoders, submissions)
     completed = np.full(start.size, NEVER)
     if completions is not None:
-        completed = of_buffer(target_work, completions, moments(completions["time"]), "max")
-        end = np.where(completed == NEVER, end, np.minimum(end, np.maximum(start, completed)))
+        completions_times = moments(completions["time"])
+        completed = of_buffer(target_work, completions, completions_times, "max")
+        limited_end = np.minimum(end, np.maximum(start, completed))
+        end = np.where(completed == NEVER, end, limited_end)
+    numbers = _numbers(target_work)
+    devices = device_numbers(target_work)
     return DeviceWork(
         encoding_starts,
         submitted,
         start,
         end,
         completed,
-        _numbers(target_work),
-        device_numbers(target_work),
+        numbers,
+        devices,
     )
 
 
@@ -135,7 +143,8 @@ def _numbers(target_work: pd.DataFrame) -> Times:
     if buffers.isna().any() or not buffers.is_monotonic_increasing:
         return pd.factorize(buffers)[0].astype(np.int64)
     ids = buffers.to_numpy(dtype=np.uint64)
-    return np.cumsum(np.diff(ids, prepend=ids[:1]) != 0, dtype=np.int64)
+    is_new = np.diff(ids, prepend=ids[:1]) != 0
+    return np.cumsum(is_new, dtype=np.int64)
 
 
 def device_numbers(target_work: pd.DataFrame) -> Times:
@@ -155,7 +164,8 @@ def _commits_of(submissions: pd.DataFrame | None) -> pd.DataFrame:
         return pd.DataFrame({"start": [], "duration": [], "command_buffer": []})
     commits = submissions[submissions["target"]]
     if "event" in commits:
-        commits = commits[commits["event"].fillna("") == _COMMIT]
+        is_commit = commits["event"].fillna("") == _COMMIT
+        commits = commits[is_commit]
     _, ends = bounds(commits)
     return commits.iloc[np.argsort(ends, kind="stable")]
 
@@ -184,7 +194,8 @@ def _in_commit_order(
     encoder_counts = pd.Series(1, submissions.index)
     if "encoders" in submissions:
         encoder_counts = submissions["encoders"].fillna(1)
-    by_encoder = np.repeat(number, encoder_counts.to_numpy(dtype=np.int64))
+    counts = encoder_counts.to_numpy(dtype=np.int64)
+    by_encoder = np.repeat(number, counts)
 
     def number_buffers(frame: pd.DataFrame) -> pd.DataFrame:
         if len(frame) == number.size:
@@ -192,7 +203,8 @@ def _in_commit_order(
         elif len(frame) == by_encoder.size:
             values = pd.array(by_encoder, dtype="UInt64")
         else:
-            values = pd.array([None] * len(frame), dtype="UInt64")
+            missing_values = [None] * len(frame)
+            values = pd.array(missing_values, dtype="UInt64")
         return frame.assign(command_buffer=values)
 
     def number_in_order(frame: pd.DataFrame | None, column: str) -> pd.DataFrame | None:
@@ -203,9 +215,11 @@ def _in_commit_order(
             target_rows = frame[frame["target"]]
         return number_buffers(target_rows.sort_values(column, kind="stable"))
 
+    numbered_work = number_buffers(target_work)
+    numbered_submissions = number_buffers(submissions)
     return (
-        number_buffers(target_work),
-        number_buffers(submissions),
+        numbered_work,
+        numbered_submissions,
         number_in_order(encoders, "start"),
         number_in_order(completions, "time"),
     )
@@ -227,32 +241,39 @@ def timeline_table(
     and `known` is False.
     """
     alone = life.buffer < 0
-    own_numbers = life.buffer.max(initial=-1) + 1 + np.arange(life.start.size)
+    next_number = life.buffer.max(initial=-1) + 1
+    own_numbers = next_number + np.arange(life.start.size)
     numbers = np.where(alone, own_numbers, life.buffer)
     device_count = 1 + life.device.max(initial=0)
-    groups = EqualRuns.from_keys(numbers * device_count + life.device)
+    keys = numbers * device_count + life.device
+    groups = EqualRuns.from_keys(keys)
     first_rows = groups.first_rows
+    first_work = in_order(device.target_intervals).iloc[first_rows]
+    are_known = not alone.any()
     encoded, thread = _submitters(
-        in_order(device.target_intervals).iloc[first_rows],
+        first_work,
         submissions,
         encoders,
-        buffers_known=not alone.any(),
+        buffers_known=are_known,
     )
     encoding_starts = groups.reduce(np.minimum, life.encoding_starts)
     committed = groups.reduce(np.minimum, life.submitted)
     started = groups.reduce(np.minimum, life.start)
     completed = groups.reduce(np.maximum, life.completed)
     order = np.lexsort((first_rows, started))
+    busy_times = groups.reduce(np.add, life.end - life.start)
+    end_times = groups.reduce(np.maximum, life.end)
+    encoder_counts = np.where(encoded > 0, encoded, groups.sizes)
     columns = {
         "encoding_start": _nullable(encoding_starts[order]),
         "committed": _nullable(committed[order]),
         "started": started[order],
         "known": ~alone[first_rows][order],
         "device": life.device[first_rows][order],
-        "busy": groups.reduce(np.add, life.end - life.start)[order],
-        "ended": groups.reduce(np.maximum, life.end)[order],
+        "busy": busy_times[order],
+        "ended": end_times[order],
         "completed": _nullable(completed[order]),
-        "encoders": np.where(encoded > 0, encoded, groups.sizes)[order],
+        "encoders": encoder_counts[order],
         "thread": _nullable(thread[order]),
         "intervals": groups.sizes[order],
     }
@@ -275,10 +296,12 @@ def _submitters(
     if not buffers_known:
         return encoded, thread
     if submissions is not None and "encoders" in submissions:
-        encoded = of_buffer(buffers, submissions, moments(submissions["encoders"]), "max")
+        encoder_moments = moments(submissions["encoders"])
+        encoded = of_buffer(buffers, submissions, encoder_moments, "max")
     for frame in (submissions, encoders):
         if frame is not None and "tid" in frame:
-            frame_threads = of_buffer(buffers, frame, moments(frame["tid"]), "max")
+            thread_moments = moments(frame["tid"])
+            frame_threads = of_buffer(buffers, frame, thread_moments, "max")
             thread = _fill_unknown(thread, frame_threads)
     return encoded, thread
 
@@ -293,7 +316,8 @@ def find_encoding(encoders: pd.DataFrame | None, submissions: pd.DataFrame | Non
     if encoders is not None and encoders["target"].any():
         return union_target_rows(encoders)
     if submissions is not None and submissions["target"].any():
-        return IntervalSet.from_spans(*_writing(submissions[submissions["target"]]))
+        target_submissions = submissions[submissions["target"]]
+        return IntervalSet.from_spans(*_writing(target_submissions))
     return IntervalSet.empty()
 
 
@@ -320,7 +344,8 @@ def _find_submit_times(
     latency = moments(target_work["start_latency"])
     submit_times = np.where(latency == NEVER, NEVER, start - latency)
     if commits is not None:
-        committed = of_buffer(target_work, commits, moments(commits["committed"]), "max")
+        commit_moments = moments(commits["committed"])
+        committed = of_buffer(target_work, commits, commit_moments, "max")
         submit_times = _fill_unknown(submit_times, committed)
     if submissions is not None:
         _, ends = bounds(submissions)
@@ -380,7 +405,8 @@ class Sights:
 
     def select(self, chosen: NDArray[np.intp]) -> "Sights":
         """Return the activities at some of the moments."""
-        return Sights(*(getattr(self, field.name)[chosen] for field in fields(self)))
+        chosen_sights = [getattr(self, field.name)[chosen] for field in fields(self)]
+        return Sights(*chosen_sights)
 
 
 @dataclass(frozen=True)
@@ -440,7 +466,8 @@ class Surroundings:
         if not first_rows.size:
             return through
         number = np.arange(first_rows.size)
-        in_turn = number + np.maximum.accumulate(first_rows - number)
+        since_first = np.maximum.accumulate(first_rows - number)
+        in_turn = number + since_first
         in_turn = np.minimum(in_turn, starts.size)
         is_own_row = np.append(starts, FOREVER)[in_turn] <= started[has_row]
         own_ends = np.append(ends, FOREVER)[in_turn]
@@ -451,7 +478,9 @@ class Surroundings:
         """Return the start and the end of the first row that begins after each moment."""
         starts, ends = self.prepared
         place = np.searchsorted(starts, submitted)
-        return np.append(starts, FOREVER)[place], np.append(ends, FOREVER)[place]
+        row_starts = np.append(starts, FOREVER)[place]
+        row_ends = np.append(ends, FOREVER)[place]
+        return row_starts, row_ends
 
     @cached_property
     def compilation(self) -> IntervalSet:
@@ -492,7 +521,8 @@ def surroundings(
     work on another one keeps nothing from starting.
     """
     channels = device.target_intervals["channel"].unique()
-    rivals = device.other_intervals[device.other_intervals["channel"].isin(channels)]
+    is_on_channel = device.other_intervals["channel"].isin(channels)
+    rivals = device.other_intervals[is_on_channel]
     wiring = IntervalSet.empty()
     if driver_events is not None:
         wiring = union_target_rows(wirings(driver_events))
@@ -513,7 +543,8 @@ def _find_outermost_rows(driver_intervals: pd.DataFrame | None) -> tuple[Times, 
     if driver_intervals is None:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     target_rows = in_order(driver_intervals[driver_intervals["target"]])
-    return bounds(target_rows[target_rows["depth"].fillna(0) == 0])
+    is_outermost = target_rows["depth"].fillna(0) == 0
+    return bounds(target_rows[is_outermost])
 
 
 def _by_name(annotations: pd.DataFrame | None) -> dict[str, IntervalSet]:
@@ -521,6 +552,7 @@ def _by_name(annotations: pd.DataFrame | None) -> dict[str, IntervalSet]:
         return {}
     is_idle = annotations["name"].fillna(IDLE).isin(NO_WORK)
     intervals: dict[str, IntervalSet] = {}
-    for name, rows in annotations[~is_idle].groupby("name", sort=True):
+    rows_by_name = annotations[~is_idle].groupby("name", sort=True)
+    for name, rows in rows_by_name:
         intervals[str(name)] = union_target_rows(rows)
     return intervals

@@ -201,7 +201,8 @@ def other_process_share(gpu: Device, loop: Loop) -> float:
     Time in which their work and the target's ran side by side counts as theirs.
     """
     target_starts, target_ends = gpu.clip_to_window(loop)
-    other_starts, other_ends = clip(*spans(gpu.other_intervals), loop.start, loop.end)
+    clipped = clip(*spans(gpu.other_intervals), loop.start, loop.end)
+    other_starts, other_ends = clipped
     starts = np.concatenate((target_starts, other_starts))
     ends = np.concatenate((target_ends, other_ends))
     busy_time = busy(starts, ends)

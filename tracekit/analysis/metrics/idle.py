@@ -82,7 +82,8 @@ def kernel_ceiling(
     tokens = steady_tokens(steps)
     require_seen(steady, device.target_intervals)
     running = IntervalSet.from_spans(*device.spans)
-    busy_time = int(running.measure_within(*spans(loaded)).sum())
+    busy_times = running.measure_within(*spans(loaded))
+    busy_time = int(busy_times.sum())
     if busy_time == 0:
         raise Unavailable("no interval of the target ran while there was load.")
     return tokens / (busy_time / 1e9)

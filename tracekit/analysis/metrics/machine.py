@@ -95,7 +95,8 @@ def memory_growth(memory_profile: pd.DataFrame, steps: pd.DataFrame) -> float:
 
 def _find_noted_bytes(profile: pd.DataFrame, level_name: str, phases_before: int = 0) -> int:
     """Return the bytes that were noted at the end of the steady phase, or of an earlier one."""
-    notes = profile[profile["what"] == level_name].sort_values("time", kind="stable")
+    is_level = profile["what"] == level_name
+    notes = profile[is_level].sort_values("time", kind="stable")
     phases = notes["phase"].tolist()
     if "steady" not in phases:
         raise Unavailable("the workload's memory was not noted at the end of a steady phase.")
@@ -145,7 +146,8 @@ def _steady_readings(
     readings = read_monitor(gauges, name)
     window = marked_window(phases)
     if window is not None:
-        readings = readings[readings["time"].between(window.start, window.end)]
+        is_in_window = readings["time"].between(window.start, window.end)
+        readings = readings[is_in_window]
     if readings.empty:
         raise Unavailable(f"no reading of {name} lies in the steady window: it was too short.")
     return readings["value"].astype(float)

@@ -46,7 +46,8 @@ def step_bound(step_models: pd.DataFrame, machine: Machine) -> float:
     chip = _gpu_of(model, machine)
     flops = int(model["flops"])
     moved = bytes_moved(model)
-    lower_bound = bound(flops, moved, bandwidth=_bandwidth(chip), rate=chip.fp16.value)
+    bandwidth = _bandwidth(chip)
+    lower_bound = bound(flops, moved, bandwidth=bandwidth, rate=chip.fp16.value)
     return lower_bound.seconds * _SECOND
 
 
@@ -123,7 +124,8 @@ class Roof:
         """Whether memory bounds such steps at best; None without their operations."""
         if self.intensity is None:
             return None
-        return self.intensity < (ridge_of(self.chip).value or LEAST_RIDGE)
+        ridge = ridge_of(self.chip).value or LEAST_RIDGE
+        return self.intensity < ridge
 
     @property
     def least_time(self) -> int:
@@ -143,7 +145,9 @@ def roof_of(
     steady = steady_steps(steps)
     starts, ends = spans(steady)
     require_seen(steady, gpu.target_intervals)
-    window = Window(int(starts.min()), int(ends.max()), "the steady steps")
+    begin = int(starts.min())
+    end = int(ends.max())
+    window = Window(begin, end, "the steady steps")
     busy_time = gpu.measure_work(window)
     if busy_time == 0:
         raise Unavailable("no interval of the target ran during the steady steps.")
@@ -153,6 +157,7 @@ def roof_of(
     flops_per_byte = None
     if flops > 0:
         flops_per_byte = intensity(flops, per_step)
+    reached = compute_reached(moved, busy_time / _SECOND, bandwidth=bandwidth)
     return Roof(
         window=window,
         moved=moved,
@@ -160,6 +165,6 @@ def roof_of(
         busy_time=busy_time,
         intensity=flops_per_byte,
         bandwidth=bandwidth,
-        reached=compute_reached(moved, busy_time / _SECOND, bandwidth=bandwidth),
+        reached=reached,
         chip=chip,
     )

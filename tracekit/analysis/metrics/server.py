@@ -89,7 +89,8 @@ LATENCY_METRICS = tuple(_statistic(latency, name) for latency in LATENCIES for n
 def request_rate_offered(requests: pd.DataFrame, steps: pd.DataFrame) -> float:
     """Requests per second that were to arrive, up to the last scheduled one of the run."""
     arrivals = require_requests(requests)["start"]
-    length = int(arrivals.max()) - steady_phase(steps).start
+    last_arrival = int(arrivals.max())
+    length = last_arrival - steady_phase(steps).start
     if length <= 0:
         raise Unavailable("all requests were to arrive when the run began.")
     return len(arrivals) * 1e9 / length
@@ -154,7 +155,8 @@ def _good(requests: pd.DataFrame, gauges: pd.DataFrame) -> int:
         ttft = done["first_token"].to_numpy(dtype=np.float64)
         good &= ttft <= longest_ttft
     if longest_tpot is not None:
-        decode_times = (done["last_token"] - done["first_token"]).to_numpy(dtype=np.float64)
+        decode_time = done["last_token"] - done["first_token"]
+        decode_times = decode_time.to_numpy(dtype=np.float64)
         later_tokens = (done["produced"] - 1).to_numpy(dtype=np.float64)
         good &= decode_times <= longest_tpot * later_tokens
     return int(good.sum())

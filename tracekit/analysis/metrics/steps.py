@@ -79,7 +79,9 @@ def step_model(step_models: pd.DataFrame) -> "pd.Series[Any]":
 
 def bytes_moved(model: "pd.Series[Any]") -> int:
     """Return the bytes that memory must move for a step, or raise Unavailable."""
-    moved = int(model["bytes_unique"]) + int(model["bytes_written"])
+    unique_bytes = int(model["bytes_unique"])
+    written_bytes = int(model["bytes_written"])
+    moved = unique_bytes + written_bytes
     if moved == 0:
         raise Unavailable("the workload does not say how many bytes a step moves.")
     return moved
@@ -125,7 +127,8 @@ def step_spike_share(
     """
     row = _require_alike_beats(steps, requests, spans)
     chosen, excess = spikes(row)
-    return float(excess[chosen].sum() / row.times.sum())
+    lost_time = excess[chosen].sum()
+    return float(lost_time / row.times.sum())
 
 
 @metric("count", Better.LOWER)
@@ -133,7 +136,8 @@ def command_buffers_per_step(
     gpu: Device, loop: Loop, timeline: pd.DataFrame, steps: pd.DataFrame
 ) -> float:
     """Command buffers of the target with work in the steady window, over its steps."""
-    return _buffers(gpu, loop, timeline, steps) / len(steady_steps(steps))
+    buffer_count = _buffers(gpu, loop, timeline, steps)
+    return buffer_count / len(steady_steps(steps))
 
 
 @metric("count", Better.LOWER)

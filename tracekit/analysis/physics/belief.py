@@ -81,8 +81,9 @@ class Belief:
         share = self._share(rows)
         if share <= FEW:
             return ""
+        share_words = percent(share)
         return (
-            f"impossible rows of {name} may make up {percent(share)} of it; the first "
+            f"impossible rows of {name} may make up {share_words} of it; the first "
             f"{breaches[0].law.words}."
         )
 
@@ -106,12 +107,15 @@ class Belief:
 
     def _share(self, rows: ExaminedTable) -> float:
         """Return the share of a table that is left out: of its rows, or of the time of its work."""
-        left_out = np.count_nonzero(~(rows.credible & rows.has_end))
+        is_usable = rows.credible & rows.has_end
+        left_out = np.count_nonzero(~is_usable)
         share = left_out / max(rows.start.size, 1)
         if rows.table != "gpu_intervals" or not rows.credible.any():
             return share
-        start = int(rows.start[rows.credible].min())
-        end = int(rows.end[rows.credible].max())
+        credible_starts = rows.start[rows.credible]
+        start = int(credible_starts.min())
+        credible_ends = rows.end[rows.credible]
+        end = int(credible_ends.max())
         doubtful_share = self.doubtful / max(end - start, 1)
         return max(share, doubtful_share)
 
@@ -169,12 +173,14 @@ def _loss_of(breach: Breach) -> Loss:
     schema = ""
     if sources:
         schema = sources[0].schema
-    return Loss(flaw, sentence_of(breach), table=breach.table, schema=schema, rows=breach.rows)
+    sentence = sentence_of(breach)
+    return Loss(flaw, sentence, table=breach.table, schema=schema, rows=breach.rows)
 
 
 def sentence_of(breach: Breach) -> str:
     """Return a sentence that says which rows cannot be, and why."""
-    place = f"the first at {duration(int(breach.start[0]))}"
+    first_time = duration(int(breach.start[0]))
+    place = f"the first at {first_time}"
     if breach.missing:
         return _of_missing(breach, place)
     if breach.rows == 1:

@@ -63,8 +63,10 @@ def possible_time(work: ExaminedTable, completions: ExaminedTable | None) -> int
     if completions is not None:
         reports = Moments.from_ids(completions.buffers, completions.start, completions.credible)
         report = reports.look_up(work.buffers[places])
-        until = np.where(report > start, np.minimum(until, report), until)
-    until = np.minimum(until, int(work.end[work.credible].max()))
+        limited_until = np.minimum(until, report)
+        until = np.where(report > start, limited_until, until)
+    last_end = int(work.end[work.credible].max())
+    until = np.minimum(until, last_end)
     return int((until - start).sum())
 
 
@@ -85,7 +87,8 @@ def judge_numbers(work: ExaminedTable, encoders: ExaminedTable) -> None:
 
 def _find_missing(rows: ExaminedTable, frames: Times, heads: Places, counterparts: Times) -> None:
     """Report the frames of the other table, its `counterparts`, that are missing in between."""
-    candidates = counterparts[(counterparts > frames[0]) & (counterparts < frames[-1])]
+    is_between = (counterparts > frames[0]) & (counterparts < frames[-1])
+    candidates = counterparts[is_between]
     holes = np.setdiff1d(candidates, frames, assume_unique=True)
     if 0 < holes.size <= FEW * frames.size:
         behind = heads[np.searchsorted(frames, holes)]
@@ -101,17 +104,22 @@ def _numbers(rows: ExaminedTable) -> tuple[Times, Places]:
     if not rows.has("frame", "target"):
         return empty
     frame = times_of(rows.frame, "frame")
-    of_target = rows.frame["target"].to_numpy(np.bool_) & (frame != NEVER)
+    is_of_target = rows.frame["target"].to_numpy(np.bool_)
+    of_target = is_of_target & (frame != NEVER)
     places = np.flatnonzero(of_target)
-    if (np.diff(rows.start[places]) < 0).any():
-        places = places[np.argsort(rows.start[places], kind="stable")]
+    steps = np.diff(rows.start[places])
+    if (steps < 0).any():
+        order = np.argsort(rows.start[places], kind="stable")
+        places = places[order]
     frame = frame[places]
     buffers = rows.buffers[places]
     is_new_frame = frame[1:] != frame[:-1]
     is_new_buffer = buffers[1:] != buffers[:-1]
-    if (frame[1:] < frame[:-1]).any() or (is_new_frame != is_new_buffer).any():
+    descends = (frame[1:] < frame[:-1]).any()
+    if descends or (is_new_frame != is_new_buffer).any():
         return empty
-    heads = np.append(np.array([True]), is_new_frame)[: frame.size]
+    is_head = np.append(np.array([True]), is_new_frame)
+    heads = is_head[: frame.size]
     return frame[heads], places[heads]
 
 
@@ -121,25 +129,29 @@ def _moments_of_commits(tables: Mapping[str, ExaminedTable]) -> list[Moments]:
     if "commits" in tables:
         rows = tables["commits"]
         committed = times_of(rows.frame, "committed")
-        moments.append(Moments.from_ids(rows.buffers, committed, rows.credible))
+        committed_moments = Moments.from_ids(rows.buffers, committed, rows.credible)
+        moments.append(committed_moments)
     if "submissions" in tables:
         rows = tables["submissions"]
         usable = rows.credible & _are_commits(rows)
-        moments.append(Moments.from_ids(rows.buffers, rows.end, usable))
+        end_moments = Moments.from_ids(rows.buffers, rows.end, usable)
+        moments.append(end_moments)
     return moments
 
 
 def _are_commits(rows: ExaminedTable) -> Flags:
     if "event" not in rows.frame:
         return np.ones(rows.start.size, np.bool_)
-    return (rows.frame["event"].fillna("") == _COMMIT).to_numpy(np.bool_)
+    is_commit = rows.frame["event"].fillna("") == _COMMIT
+    return is_commit.to_numpy(np.bool_)
 
 
 def _first_moment(moments: list[Moments], ids: Ids) -> Times:
     """Return the moment of each id, by the first of the tables that has it."""
     times = np.full(ids.size, NEVER)
     for source in moments:
-        times = np.where(times == NEVER, source.look_up(ids), times)
+        source_times = source.look_up(ids)
+        times = np.where(times == NEVER, source_times, times)
     return times
 
 
@@ -147,7 +159,8 @@ def _judge_launch(rows: ExaminedTable, created: int) -> None:
     if not rows.has("target") or rows.table not in {"gpu_intervals", "encoders", "submissions"}:
         return
     of_target = rows.frame["target"].to_numpy(np.bool_)
-    early = of_target & rows.is_of_the_device & (rows.start < created)
+    is_before = rows.start < created
+    early = of_target & rows.is_of_the_device & is_before
     population = int(np.count_nonzero(of_target))
     rows.accuse(
         "before-launch",
@@ -171,11 +184,13 @@ def _judge_commits(rows: ExaminedTable, started: Moments) -> None:
     late = np.zeros(rows.start.size, np.bool_)
     late[unique.places] = is_known & (unique.times > start)
     excess = np.zeros(rows.start.size, np.int64)
-    excess[unique.places] = np.where(is_known, unique.times - start, 0)
+    lateness = unique.times - start
+    excess[unique.places] = np.where(is_known, lateness, 0)
+    population = int(np.count_nonzero(is_known))
     rows.accuse(
         "committed-after-start",
         late,
-        population=int(np.count_nonzero(is_known)),
+        population=population,
         excess=excess,
         witness="gpu_intervals",
     )
@@ -202,11 +217,12 @@ def _judge_encoders(rows: ExaminedTable, by_latency: Moments, commits: list[Mome
     is_known = committed != NEVER
     late = is_known & (rows.start > committed)
     population = int(np.count_nonzero(is_known))
+    excess = np.where(is_known, rows.start - committed, 0)
     rows.accuse(
         "encoded-after-commit",
         late,
         population=population,
-        excess=np.where(is_known, rows.start - committed, 0),
+        excess=excess,
         witness="commits",
     )
 
@@ -227,7 +243,8 @@ def _judge_early(
     early = np.zeros(rows.start.size, np.bool_)
     early[reports.places] = is_known & (reports.times < earliest)
     excess = np.zeros(rows.start.size, np.int64)
-    excess[reports.places] = np.where(is_known, earliest - reports.times, 0)
+    earliness = earliest - reports.times
+    excess[reports.places] = np.where(is_known, earliness, 0)
     population = int(np.count_nonzero(is_known))
     rows.accuse(law, early, population=population, excess=excess, witness=witness)
 
@@ -241,7 +258,8 @@ def _judge_work(work: ExaminedTable, completions: ExaminedTable) -> None:
     report = reports.look_up(work.buffers)
     is_known = work.is_of_the_device & (report > work.start)
     report = np.where(is_known, report, 0)
-    longer = is_known & (work.end > report + LATE)
+    is_longer = work.end > report + LATE
+    longer = is_known & is_longer
     excess = np.where(is_known, work.end - report, 0)
     population = int(np.count_nonzero(is_known))
     work.accuse(

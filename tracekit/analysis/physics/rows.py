@@ -54,7 +54,8 @@ class ExaminedTable:
         name = "start" if "start" in frame else "time"
         start = times_of(frame, name)
         length = times_of(frame, "duration")
-        end = start + np.where(length == NEVER, 0, length)
+        known_length = np.where(length == NEVER, 0, length)
+        end = start + known_length
         credible = np.ones(start.size, np.bool_)
         return cls(table, frame, start, end, credible, credible.copy())
 
@@ -98,10 +99,12 @@ class ExaminedTable:
         """
         if not broken.any():  # mostly, none is
             return
-        places = np.flatnonzero(broken & self.credible & self.has_end)
+        is_accused = broken & self.credible & self.has_end
+        places = np.flatnonzero(is_accused)
         if not places.size:
             return
-        share = places.size / max(population or self.start.size, places.size)
+        row_count = max(population or self.start.size, places.size)
+        share = places.size / row_count
         many = share > FEW
         if many and rare_only:
             return
@@ -112,11 +115,13 @@ class ExaminedTable:
         row_excess = np.empty(0, np.int64)
         if excess is not None:
             row_excess = excess[places]
+        start = self.start[places]
+        end = self.end[places]
         breach = Breach(
             law=LAWS[law],
             table=self.table,
-            start=self.start[places],
-            end=self.end[places],
+            start=start,
+            end=end,
             stake=STAKES[self.table],
             share=share,
             excess=row_excess,
@@ -135,7 +140,8 @@ class ExaminedTable:
         """The table without rows and lengths that cannot be; the table itself if all can."""
         frame = self.frame
         if not self.has_end.all():
-            frame = frame.assign(duration=frame["duration"].mask(~self.has_end))
+            known_durations = frame["duration"].mask(~self.has_end)
+            frame = frame.assign(duration=known_durations)
         if not self.credible.all():
             frame = frame[self.credible].reset_index(drop=True)
         return frame
@@ -145,11 +151,12 @@ class ExaminedTable:
 
         `numbered` is the number of rows that are not missing.
         """
+        starts = self.start[followers]
         breach = Breach(
             LAWS[law],
             self.table,
-            self.start[followers],
-            self.start[followers],
+            starts,
+            starts,
             STAKES[self.table],
             count / (count + numbered),
             cost=Cost.NOTHING,
@@ -190,7 +197,8 @@ class Moments:
         places = np.flatnonzero(usable & (ids != 0) & (times != NEVER))
         row_ids = ids[places]
         again = np.zeros(places.size, np.bool_)
-        if (row_ids[1:] <= row_ids[:-1]).any():
+        is_not_ascending = row_ids[1:] <= row_ids[:-1]
+        if is_not_ascending.any():
             places = places[np.argsort(row_ids, kind="stable")]
             row_ids = ids[places]
             again[1:] = row_ids[1:] == row_ids[:-1]
@@ -209,11 +217,14 @@ class Moments:
         if np.array_equal(distinct, self.ids):
             times = self.times
         else:
-            place = np.minimum(np.searchsorted(self.ids, distinct), self.ids.size - 1)
-            times = np.where(self.ids[place] == distinct, self.times[place], NEVER)
+            id_places = np.searchsorted(self.ids, distinct)
+            place = np.minimum(id_places, self.ids.size - 1)
+            is_same_id = self.ids[place] == distinct
+            times = np.where(is_same_id, self.times[place], NEVER)
         if heads.size == ids.size:
             return times
-        run_lengths = np.diff(np.append(heads, ids.size))
+        run_bounds = np.append(heads, ids.size)
+        run_lengths = np.diff(run_bounds)
         return np.repeat(times, run_lengths)
 
 
@@ -222,7 +233,8 @@ def first_moments(ids: Ids, times: Times, usable: Flags) -> Moments:
     places = np.flatnonzero(usable & (ids != 0))
     row_ids = ids[places]
     row_times = times[places]
-    if (row_times[1:] < row_times[:-1]).any() or (row_ids[1:] < row_ids[:-1]).any():
+    times_descend = (row_times[1:] < row_times[:-1]).any()
+    if times_descend or (row_ids[1:] < row_ids[:-1]).any():
         order = np.lexsort((row_times, row_ids))
         row_ids = row_ids[order]
         places = places[order]
@@ -236,8 +248,10 @@ def names_of(frame: pd.DataFrame, columns: Sequence[str], places: Places) -> NDA
     numbers = np.zeros(places.size, np.int64)
     for column in columns:
         if column in frame:
-            codes, distinct = _encode(frame[column].take(places))
-            combined, _ = pd.factorize(numbers * (distinct + 1) + codes)
+            place_cells = frame[column].take(places)
+            codes, distinct = _encode(place_cells)
+            combined_codes = numbers * (distinct + 1) + codes
+            combined, _ = pd.factorize(combined_codes)
             numbers = combined.astype(np.int64)
     return numbers
 
@@ -245,7 +259,8 @@ def names_of(frame: pd.DataFrame, columns: Sequence[str], places: Places) -> NDA
 def _encode(cells: pd.Series) -> tuple[NDArray[np.int64], int]:
     """Return a number from 0 for each cell, and the count of distinct ones; null counts, too."""
     if isinstance(cells.dtype, pd.StringDtype):
-        texts = pa.array(cells, pa.string(), from_pandas=True).dictionary_encode("encode")
+        text_array = pa.array(cells, pa.string(), from_pandas=True)
+        texts = text_array.dictionary_encode("encode")
         return texts.indices.to_numpy().astype(np.int64), len(texts.dictionary)
     codes, distinct = pd.factorize(cells, use_na_sentinel=False)
     return codes.astype(np.int64), len(distinct)

@@ -46,15 +46,18 @@ def _judge_zeros(rows: ExaminedTable, device: Flags) -> None:
 
     Samples of counters, the only tables with a column `percentage`, share their times.
     """
-    if rows.table in {"gpu_performance_states", "gpu_states"} or "percentage" in rows.frame:
+    is_a_state = rows.table in {"gpu_performance_states", "gpu_states"}
+    if is_a_state or "percentage" in rows.frame:
         return
-    zero = device & (rows.start == 0) & rows.credible
+    starts_at_zero = rows.start == 0
+    zero = device & starts_at_zero & rows.credible
     if np.count_nonzero(zero) > 1:
         rows.accuse("zero-time", zero, rare_only=True)
 
 
 def _judge_length(rows: ExaminedTable, device: Flags, recorded: int, cost: Cost) -> None:
-    limit = round(recorded * (1 + SLACK)) + _LAG
+    slack_time = recorded * (1 + SLACK)
+    limit = round(slack_time) + _LAG
     is_late = device & (rows.start > limit)
     rows.accuse("after-recording", is_late, excess=rows.start - recorded, rare_only=True)
     length = rows.end - rows.start
@@ -69,20 +72,26 @@ def _judge_repeats(rows: ExaminedTable) -> None:
     end = rows.end
     order = None
     is_earlier = start[1:] < start[:-1]
-    ends_earlier = (start[1:] == start[:-1]) & (end[1:] < end[:-1])
+    starts_with_it = start[1:] == start[:-1]
+    starts_alike = starts_with_it
+    ends_earlier = starts_alike & (end[1:] < end[:-1])
     if (is_earlier | ends_earlier).any():
         order = np.lexsort((end, start))
         start = start[order]
         end = end[order]
-    matches = (start[1:] == start[:-1]) & (end[1:] == end[:-1])
+    ends_alike = end[1:] == end[:-1]
+    matches = (start[1:] == start[:-1]) & ends_alike
     if not matches.any():
         return
     if order is None:
         order = np.arange(start.size)
     # Only the few rows that share their times are compared cell by cell.
-    pairs = np.unique(np.concatenate((order[:-1][matches], order[1:][matches])))
+    earlier_rows = order[:-1][matches]
+    later_rows = order[1:][matches]
+    pairs = np.unique(np.concatenate((earlier_rows, later_rows)))
     has_id = rows.buffers[pairs] != 0
-    is_equal = rows.frame.iloc[pairs].duplicated().to_numpy(np.bool_)
+    paired_rows = rows.frame.iloc[pairs]
+    is_equal = paired_rows.duplicated().to_numpy(np.bool_)
     repeats = np.zeros(rows.start.size, np.bool_)
     repeats[pairs] = is_equal & has_id
     rows.accuse("duplicate", repeats)
@@ -99,19 +108,23 @@ def judge_lanes(rows: ExaminedTable) -> None:
     """
     if not rows.has("depth", "channel"):
         return
-    usable = rows.credible & rows.is_of_the_device & rows.frame["depth"].notna().to_numpy(np.bool_)
+    has_depth = rows.frame["depth"].notna().to_numpy(np.bool_)
+    usable = rows.credible & rows.is_of_the_device & has_depth
     places = np.flatnonzero(usable)
-    if (np.diff(rows.start[places]) < 0).any():
+    steps = np.diff(rows.start[places])
+    if (steps < 0).any():
         places = places[np.argsort(rows.start[places], kind="stable")]
     start = rows.start[places]
     end = rows.end[places]
     overlaps = np.zeros(places.size, np.bool_)
-    overlaps[1:] = start[1:] < np.maximum.accumulate(end)[:-1]
+    latest_ends = np.maximum.accumulate(end)[:-1]
+    overlaps[1:] = start[1:] < latest_ends
     if not overlaps.any():
         return
     # Only intervals that share time with any other count: those that begin in another's time, and
     # those in whose time the next one begins.
-    overlaps[:-1] |= start[1:] < end[:-1]
+    starts_before = start[1:] < end[:-1]
+    overlaps[:-1] |= starts_before
     places = places[overlaps]
     lane = names_of(rows.frame, _LANE, places)
     sort_keys = lane
@@ -122,7 +135,8 @@ def judge_lanes(rows: ExaminedTable) -> None:
     lane = lane[order]
     start = rows.start[places]
     end = rows.end[places]
-    overlaps_next = (start[1:] < end[:-1]) & (lane[1:] == lane[:-1])
+    is_same_lane = lane[1:] == lane[:-1]
+    overlaps_next = (start[1:] < end[:-1]) & is_same_lane
     if not overlaps_next.any():
         return
     covers, until = _covering(lane, start, end)
@@ -130,13 +144,14 @@ def judge_lanes(rows: ExaminedTable) -> None:
     broken[places] = covers
     next_start = np.zeros(rows.start.size, np.int64)
     next_start[places] = until
+    population = int(np.count_nonzero(usable))
     rows.accuse(
         "two-at-once",
         broken,
         excess=rows.end - next_start,
         cost=Cost.LENGTH,
         rare_only=True,
-        population=int(np.count_nonzero(usable)),
+        population=population,
     )
 
 
@@ -150,16 +165,21 @@ def _covering(lane: Times, start: Times, end: Times) -> tuple[Flags, Times]:
     until = end.copy()
     # Lanes are laid out one behind the other, so that one search counts starts in all of them.
     last_start = int(start.max())
-    offset = lane * (last_start - int(start.min()) + 2)
+    lane_length = last_start - int(start.min()) + 2
+    offset = lane * lane_length
     offset_starts = start + offset
-    offset_ends = np.minimum(end, last_start + 1) + offset
+    limited_end = np.minimum(end, last_start + 1)
+    offset_ends = limited_end + offset
     for threshold in (3, 2, 1):
         places = np.flatnonzero(pending)
         number = np.arange(places.size)
-        counts = np.searchsorted(offset_starts[places], offset_ends[places]) - number - 1
+        started_counts = np.searchsorted(offset_starts[places], offset_ends[places])
+        counts = started_counts - number - 1
         broken = counts >= threshold
-        following = places[np.minimum(number + 1, places.size - 1)]
-        until[places[broken]] = start[following][broken]
+        next_numbers = np.minimum(number + 1, places.size - 1)
+        following = places[next_numbers]
+        next_starts = start[following]
+        until[places[broken]] = next_starts[broken]
         pending[places[broken]] = False
     return ~pending, until
 
@@ -168,12 +188,15 @@ def next_starts(rows: ExaminedTable, places: Places) -> Times:
     """Return when the next interval on the lane of each of the rows starts, FOREVER without one."""
     ordered = np.flatnonzero(rows.credible)
     lane = names_of(rows.frame, _LANE, ordered)
-    order = np.lexsort((rows.start[ordered], lane))
+    ordered_starts = rows.start[ordered]
+    order = np.lexsort((ordered_starts, lane))
     ordered = ordered[order]
     lane = lane[order]
     following = np.full(rows.start.size, FOREVER)
     same_lane = lane[1:] == lane[:-1]
-    following[ordered[:-1][same_lane]] = rows.start[ordered[1:][same_lane]]
+    earlier_rows = ordered[:-1][same_lane]
+    later_rows = ordered[1:][same_lane]
+    following[earlier_rows] = rows.start[later_rows]
     return following[places]
 
 
@@ -181,21 +204,26 @@ def judge_states(rows: ExaminedTable) -> None:
     """Find states of a device that share time with the next; of two the longer is left out."""
     places = np.flatnonzero(rows.credible)
     device = names_of(rows.frame, ("device",), places)
-    order = np.lexsort((rows.start[places], device))
+    place_starts = rows.start[places]
+    order = np.lexsort((place_starts, device))
     places = places[order]
     device = device[order]
     if places.size < 2:  # noqa: PLR2004  one shares with none
         return
     leading = places[:-1]
     trailing = places[1:]
-    ends_later = rows.end[leading] > rows.start[trailing] + _ROUNDED
-    overlaps = ends_later & (device[1:] == device[:-1])
+    least_ends = rows.start[trailing] + _ROUNDED
+    ends_later = rows.end[leading] > least_ends
+    is_same_device = device[1:] == device[:-1]
+    overlaps = ends_later & is_same_device
     lengths = rows.end - rows.start
-    longer = np.where(lengths[leading] >= lengths[trailing], leading, trailing)[overlaps]
+    leading_is_longer = lengths[leading] >= lengths[trailing]
+    longer = np.where(leading_is_longer, leading, trailing)[overlaps]
     broken = np.zeros(rows.start.size, np.bool_)
     broken[longer] = True
     excess = np.zeros(rows.start.size, np.int64)
-    excess[longer] = (rows.end[leading] - rows.start[trailing])[overlaps]
+    overlap_times = rows.end[leading] - rows.start[trailing]
+    excess[longer] = overlap_times[overlaps]
     rows.accuse("two-states-at-once", broken, excess=excess, rare_only=True)
 
 
@@ -203,9 +231,11 @@ def judge_shares(rows: ExaminedTable) -> None:
     """Find samples of counters in percent that are below 0 or far above 100."""
     if not rows.has("percentage", "value"):
         return
-    percentage = rows.frame["percentage"].fillna(value=False).to_numpy(np.bool_)
+    flags = rows.frame["percentage"].fillna(value=False)
+    percentage = flags.to_numpy(np.bool_)
     value = rows.frame["value"].to_numpy(dtype=np.float64, na_value=np.nan)
-    outside = percentage & ((value > 100 + _OVER) | (value < 0))
+    is_beyond = (value > 100 + _OVER) | (value < 0)
+    outside = percentage & is_beyond
     population = int(np.count_nonzero(percentage))
     rows.accuse("over-100-percent", outside, population=population, rare_only=True)
 
@@ -215,8 +245,10 @@ def judge_samples(rows: ExaminedTable) -> None:
     if not rows.has("tid", "weight") or not rows.start.size:
         return
     weight = times_of(rows.frame, "weight")
-    thread = names_of(rows.frame, ("pid", "tid"), np.arange(rows.start.size))
-    is_weighed = rows.credible & (weight != NEVER) & rows.frame["tid"].notna().to_numpy(np.bool_)
+    row_places = np.arange(rows.start.size)
+    thread = names_of(rows.frame, ("pid", "tid"), row_places)
+    has_thread = rows.frame["tid"].notna().to_numpy(np.bool_)
+    is_weighed = rows.credible & (weight != NEVER) & has_thread
     places = np.flatnonzero(is_weighed)
     if not places.size:
         return
@@ -225,14 +257,17 @@ def judge_samples(rows: ExaminedTable) -> None:
     time = rows.start[places]
     number = int(thread.max()) + 1
     sums = np.bincount(thread, weights=weight, minlength=number)
-    begin = np.full(number, np.iinfo(np.int64).max)
-    finish = np.full(number, np.iinfo(np.int64).min)
+    latest_time = np.iinfo(np.int64).max
+    begin = np.full(number, latest_time)
+    earliest_time = np.iinfo(np.int64).min
+    finish = np.full(number, earliest_time)
     heaviest = np.zeros(number, np.int64)
     np.minimum.at(begin, thread, time)
     np.maximum.at(finish, thread, time)
     np.maximum.at(heaviest, thread, weight)
     # A sample covers time around it: the first and the last reach beyond both ends.
-    sampled_times = np.where(finish >= begin, finish - begin, 0) + 2 * heaviest
+    spans_of_threads = np.where(finish >= begin, finish - begin, 0)
+    sampled_times = spans_of_threads + 2 * heaviest
     is_heavy = sums > _HEAVY * sampled_times
     broken = np.zeros(rows.start.size, np.bool_)
     broken[places] = is_heavy[thread]

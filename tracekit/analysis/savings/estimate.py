@@ -46,11 +46,14 @@ class Prospect:
 
     def at_most(self, time: int) -> "Prospect":
         """Return the same prospect with no saving above this time, in ns."""
+        saving = min(self.saving, time)
+        least_saving = min(self.least_saving, time)
+        most_saving = min(self.most_saving, time)
         return replace(
             self,
-            saving=min(self.saving, time),
-            least_saving=min(self.least_saving, time),
-            most_saving=min(self.most_saving, time),
+            saving=saving,
+            least_saving=least_saving,
+            most_saving=most_saving,
         )
 
     @property
@@ -79,10 +82,11 @@ def prospect(
             saving, limit = _won(schedule, lever, readings)
             savings.append(saving)
             limits.append(limit)
+    least_saving = min(savings) if sure else 0
     return Prospect(
         pulled,
         saving=savings[0],
-        least_saving=min(savings) if sure else 0,
+        least_saving=least_saving,
         most_saving=max(savings),
         limit=limits[0],
         number=number,
@@ -189,7 +193,8 @@ class Savings:
 
         At least and at most any of them.
         """
-        in_flight = self._pull_all(partial(keep_in_flight, more=IN_FLIGHT[-1] - 1))
+        deepest_lever = partial(keep_in_flight, more=IN_FLIGHT[-1] - 1)
+        in_flight = self._pull_all(deepest_lever)
         batch = self._pull_all(partial(batch_rounds, number=TOGETHER))
         batch_with_wake = self._pull_all(partial(batch_rounds, number=TOGETHER, wake=True))
         prospects = (in_flight, batch, batch_with_wake)
@@ -211,7 +216,8 @@ class Savings:
         if not any(map(inner_waits, readings.schedules)):
             return readings
         schedules = tuple(map(wait_once, readings.schedules))
-        return replace(readings, schedules=schedules, load=readings.load - self.one_wait.saving)
+        remaining_load = readings.load - self.one_wait.saving
+        return replace(readings, schedules=schedules, load=remaining_load)
 
 
 def savings_of(schedules: Readings) -> Savings:

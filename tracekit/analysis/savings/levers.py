@@ -28,7 +28,8 @@ def keep_in_flight(schedule: Schedule, more: int) -> Schedule:
     awaits = schedule.awaits.copy()
     for rows in _threads(schedule):
         waits = rows[schedule.awaits[rows] >= 0]
-        earlier_waits = waits[: max(0, waits.size - more)]
+        earlier_count = max(0, waits.size - more)
+        earlier_waits = waits[:earlier_count]
         awaits[waits] = -1
         awaits[waits[more:]] = schedule.awaits[earlier_waits]
     return replace(schedule, awaits=awaits)
@@ -74,7 +75,8 @@ def drop_boundaries(schedule: Schedule) -> Schedule:
     is_known = schedule.boundary > 0
     median_boundary = 0
     if is_known.any():
-        median_boundary = round(float(np.median(schedule.boundary[is_known])))
+        known_boundaries = schedule.boundary[is_known]
+        median_boundary = round(float(np.median(known_boundaries)))
     boundary_times = np.where(is_known, schedule.boundary, median_boundary)
     shorter_gaps = np.maximum(schedule.gap - boundary_times, 0)
     return replace(schedule, gap=np.minimum(schedule.gap, shorter_gaps))
@@ -85,10 +87,12 @@ def start_promptly(schedule: Schedule) -> Schedule:
     late = schedule.late > 0
     earlier_starts = np.maximum(schedule.start - schedule.late, 0)
     shorter_gaps = np.maximum(schedule.gap - schedule.late, 0)
+    starts = np.where(late, earlier_starts, schedule.start)
+    gaps = np.where(late, shorter_gaps, schedule.gap)
     return replace(
         schedule,
-        start=np.where(late, earlier_starts, schedule.start),
-        gap=np.where(late, shorter_gaps, schedule.gap),
+        start=starts,
+        gap=gaps,
     )
 
 
@@ -106,12 +110,15 @@ def scale_host(schedule: Schedule, share: float, *, wake: bool = True) -> Schedu
         fixed = np.maximum(schedule.fixed, 0)
         scaled_wake = _scale(schedule.wake, share)
     else:
-        fixed = np.maximum(schedule.fixed, np.where(schedule.awaits >= 0, schedule.wake, 0))
+        needed_wake = np.where(schedule.awaits >= 0, schedule.wake, 0)
+        fixed = np.maximum(schedule.fixed, needed_wake)
         scaled_wake = schedule.wake
+    host_before = _scale(schedule.host_before, share)
+    host = fixed + _scale(schedule.host - fixed, share)
     return replace(
         schedule,
-        host_before=_scale(schedule.host_before, share),
-        host=fixed + _scale(schedule.host - fixed, share),
+        host_before=host_before,
+        host=host,
         wake=scaled_wake,
     )
 
@@ -129,7 +136,8 @@ def _inner(schedule: Schedule) -> Flags:
     inner = np.zeros(schedule.number, bool)
     for rows in _threads(schedule):
         number = schedule.iteration[rows]
-        inner[rows[1:]] = (number[1:] == number[:-1]) & (number[1:] >= 0)
+        is_same_number = number[1:] == number[:-1]
+        inner[rows[1:]] = is_same_number & (number[1:] >= 0)
     return inner & (schedule.awaits >= 0)
 
 
@@ -138,21 +146,24 @@ def _has_iterations(schedule: Schedule) -> bool:
 
 
 def _threads(schedule: Schedule) -> list[Places]:
-    return [np.flatnonzero(schedule.thread == thread) for thread in np.unique(schedule.thread)]
+    threads = np.unique(schedule.thread)
+    return [np.flatnonzero(schedule.thread == thread) for thread in threads]
 
 
 def _rounds(schedule: Schedule) -> Places:
     """Return the number of waits of its thread before or at each commit."""
     number = np.zeros(schedule.number, np.intp)
     for rows in _threads(schedule):
-        number[rows] = np.cumsum(schedule.awaits[rows] >= 0)
+        is_waiting = schedule.awaits[rows] >= 0
+        number[rows] = np.cumsum(is_waiting)
     return number
 
 
 def _pairs(schedule: Schedule) -> Places:
     number = np.zeros(schedule.number, np.intp)
     for rows in _threads(schedule):
-        number[rows] = np.arange(rows.size) // 2
+        row_places = np.arange(rows.size)
+        number[rows] = row_places // 2
     return number
 
 
@@ -164,30 +175,38 @@ def _merge(schedule: Schedule, group: Places, *, wake: bool = False) -> Schedule
     rows = np.arange(schedule.number)
     keys = np.stack([schedule.thread, schedule.device, group], axis=1)
     groups = np.unique(keys, axis=0, return_inverse=True)[1]
-    last_rows = np.zeros(groups.max() + 1, np.intp)
+    group_count = groups.max() + 1
+    last_rows = np.zeros(group_count, np.intp)
     np.maximum.at(last_rows, groups, rows)
     first_rows = np.zeros_like(last_rows)
     first_rows[groups[::-1]] = rows[::-1]
 
     follows = np.ones(schedule.number, bool)
     follows[first_rows] = False
-    host = schedule.host + np.where(follows, schedule.host_before, 0)
+    host_between = np.where(follows, schedule.host_before, 0)
+    host = schedule.host + host_between
     if wake:
-        host -= np.where(follows & (schedule.awaits >= 0), schedule.wake, 0)
+        follows_wait = follows & (schedule.awaits >= 0)
+        host -= np.where(follows_wait, schedule.wake, 0)
 
     order = np.argsort(last_rows, kind="stable")
     place = np.empty_like(order)
     place[order] = np.arange(order.size)
     awaits = _merge_awaits(schedule, place[groups], order.size)
     begins = first_rows[order]
+    host_before = np.where(awaits >= 0, schedule.host_before[begins], 0)
+    work = _sum_by_group(schedule.work, groups)[order]
+    inner = _sum_by_group(schedule.inner, groups)[order]
+    back = schedule.back[last_rows[order]]
+    host_times = _sum_by_group(host, groups)[order]
     return replace(
         schedule.pick(begins),
         awaits=awaits,
-        host_before=np.where(awaits >= 0, schedule.host_before[begins], 0),
-        host=_sum_by_group(host, groups)[order],
-        work=_sum_by_group(schedule.work, groups)[order],
-        inner=_sum_by_group(schedule.inner, groups)[order],
-        back=schedule.back[last_rows[order]],
+        host_before=host_before,
+        host=host_times,
+        work=work,
+        inner=inner,
+        back=back,
     )
 
 

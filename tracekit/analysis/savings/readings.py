@@ -61,14 +61,16 @@ def schedules_of(
     waits_known = bool(unsure.mean() <= _UNSURE)
     ways = [waits]
     if not waits_known:
-        ways.append(np.where(unsure, Wait.NO, waits))
+        sure_waits = np.where(unsure, Wait.NO, waits)
+        ways.append(sure_waits)
     load = union_target_rows(loaded)
     sample = rows.size > _STRETCHES * _EACH
     if sample:
         rows, load = _sample_rows(timeline, rows, load)
     timeline = timeline.iloc[rows]
     upkeep = upkeep_of(timeline, around)
-    timings = timings_of(timeline, gaps, iterations, encoders, upkeep, rivals_of(device, loop))
+    rivals = rivals_of(device, loop)
+    timings = timings_of(timeline, gaps, iterations, encoders, upkeep, rivals)
     schedules: list[Schedule] = []
     for way in ways:
         awaits = _find_awaited(timeline, way[rows])
@@ -86,11 +88,13 @@ def _rows(timeline: pd.DataFrame, loop: Loop) -> Places:
     committed = times_of(timeline, "committed")
     started = times_of(timeline, "started")
     completed = times_of(timeline, "completed")
-    if (committed == NEVER).mean() > _UNSURE or (completed == NEVER).mean() > _UNTOLD:
+    unknown_commits = (committed == NEVER).mean()
+    if unknown_commits > _UNSURE or (completed == NEVER).mean() > _UNTOLD:
         raise Unavailable(
             "too few command buffers of the target have both a commit and a completion."
         )
-    in_loop = (started >= loop.start) & (started < loop.end) & (committed != NEVER)
+    starts_in_loop = (started >= loop.start) & (started < loop.end)
+    in_loop = starts_in_loop & (committed != NEVER)
     rows = np.flatnonzero(in_loop)
     if rows.size < FEWEST:
         raise Unavailable(f"{loop.name} has hardly any command buffers.")
@@ -101,11 +105,16 @@ def _sample_rows(
     timeline: pd.DataFrame, rows: Places, load: IntervalSet
 ) -> tuple[Places, IntervalSet]:
     """Return some stretches of the rows, evenly spread, and the load within them."""
-    begins = np.linspace(0, rows.size - _EACH, _STRETCHES).astype(int)
-    places = begins[:, np.newaxis] + np.arange(_EACH)
+    exact_begins = np.linspace(0, rows.size - _EACH, _STRETCHES)
+    begins = exact_begins.astype(int)
+    first_places = begins[:, np.newaxis]
+    places = first_places + np.arange(_EACH)
     sampled_rows = rows[places.ravel()]
-    committed = times_of(timeline, "committed")[sampled_rows].reshape(_STRETCHES, _EACH)
-    stretches = IntervalSet.from_spans(committed.min(axis=1), committed.max(axis=1))
+    sampled_commits = times_of(timeline, "committed")[sampled_rows]
+    committed = sampled_commits.reshape(_STRETCHES, _EACH)
+    first_commits = committed.min(axis=1)
+    last_commits = committed.max(axis=1)
+    stretches = IntervalSet.from_spans(first_commits, last_commits)
     between_stretches = load.without(stretches)
     return sampled_rows, load.without(between_stretches)
 
@@ -119,10 +128,12 @@ def _find_awaited(timeline: pd.DataFrame, waits: Waits) -> Places:
     for thread in threads_of(timeline):
         rows = thread.rows
         way = waits[rows]
-        for lag in np.unique(way[way > Wait.NO]).tolist():
+        lags = np.unique(way[way > Wait.NO])
+        for lag in lags.tolist():
             places = thread.find_awaited(lag)
             chosen = (way == lag) & (places >= 0)
-            awaited_rows[rows[chosen]] = rows[places[chosen]]
+            awaited_places = places[chosen]
+            awaited_rows[rows[chosen]] = rows[awaited_places]
         places = _likeliest(thread, way)
         chosen = places >= 0
         awaited_rows[rows[chosen]] = rows[places[chosen]]
@@ -141,9 +152,11 @@ def _likeliest(thread: Thread, way: Waits) -> Places:
     are many, far nearer to a report than reports are to each other.
     """
     number = thread.rows.size
-    last_commits = np.append(NEVER, thread.committed[:-1])[:number]
+    shifted_commits = np.append(NEVER, thread.committed[:-1])
+    last_commits = shifted_commits[:number]
     is_first = last_commits == NEVER
-    distances = thread.committed - np.where(is_first, thread.committed, last_commits)
+    earlier_commits = np.where(is_first, thread.committed, last_commits)
+    distances = thread.committed - earlier_commits
     median_distance = _median(distances[~is_first], 0.0)
     latest = thread.report(1)
     waited = (way == Wait.YES) & (latest <= thread.committed) & (latest != NEVER)
@@ -153,9 +166,11 @@ def _likeliest(thread: Thread, way: Waits) -> Places:
     order = np.argsort(thread.completed, kind="stable")
     reports = thread.completed[order]
     come = np.searchsorted(reports, thread.committed, side="right")
-    late = (way == Wait.NO) & (distances > _FAR * median_distance) & (come > 1)
+    is_far = distances > _FAR * median_distance
+    late = (way == Wait.NO) & is_far & (come > 1)
     prompt = late & _comes_right_behind(thread.committed, reports, come)
-    if np.count_nonzero(late) < FEWEST or prompt.sum() < _MOSTLY * late.sum():
+    late_count = np.count_nonzero(late)
+    if late_count < FEWEST or prompt.sum() < _MOSTLY * late.sum():
         prompt = np.zeros(number, bool)
 
     awaited_rows = np.full(number, -1)
@@ -164,12 +179,14 @@ def _likeliest(thread: Thread, way: Waits) -> Places:
         place = np.maximum(come - lag, 0)
         report = reports[place]
         since = (come >= lag) & (report != NEVER) & (report > last_commits) & ~is_first
-        delays = thread.committed - np.where(since, report, thread.committed)
+        since_times = np.where(since, report, thread.committed)
+        delays = thread.committed - since_times
         deviations = np.abs(delays - median_delay)
         near = late & (delays <= longest_delay)
         if lag == 1:
             near |= prompt
-        chosen = since & (deviations < best) & ((way == Wait.UNKNOWN) | near)
+        is_possible = (way == Wait.UNKNOWN) | near
+        chosen = since & (deviations < best) & is_possible
         awaited_rows[chosen] = order[place[chosen]]
         best[chosen] = deviations[chosen]
     return awaited_rows
@@ -188,7 +205,9 @@ def _comes_right_behind(committed: Times, reports: Times, come: Places) -> Flags
     """
     last_reports = reports[np.maximum(come - 1, 0)]
     earlier_reports = reports[np.maximum(come - 2, 0)]
-    return committed - last_reports <= _PROMPT * (last_reports - earlier_reports)
+    delays = committed - last_reports
+    report_times = last_reports - earlier_reports
+    return delays <= _PROMPT * report_times
 
 
 def _schedule(timings: Timings, awaits: Places, load: IntervalSet) -> Schedule:
@@ -196,37 +215,52 @@ def _schedule(timings: Timings, awaits: Places, load: IntervalSet) -> Schedule:
     first_commit = timings.committed[0]
     is_first = timings.last_commits == NEVER
     last_commits = np.where(is_first, first_commit, timings.last_commits)
-    report = np.where(awaits >= 0, timings.completed[awaits], NEVER)
+    awaited_reports = timings.completed[awaits]
+    report = np.where(awaits >= 0, awaited_reports, NEVER)
     valid = ~is_first & (report <= timings.committed)
     awaits = np.where(valid, awaits, -1)
     waited = awaits >= 0
 
-    since = np.where(waited, np.maximum(last_commits, report), last_commits)
-    host = load.measure_within(since, np.maximum(since, timings.committed))
-    wake = np.clip(timings.begin_times - since, 0, host)
-    upkeep = np.minimum(timings.upkeep.measure_within(since, timings.committed), host)
+    later_times = np.maximum(last_commits, report)
+    since = np.where(waited, later_times, last_commits)
+    until_commit = np.maximum(since, timings.committed)
+    host = load.measure_within(since, until_commit)
+    time_to_begin = timings.begin_times - since
+    wake = np.clip(time_to_begin, 0, host)
+    upkeep_times = timings.upkeep.measure_within(since, timings.committed)
+    upkeep = np.minimum(upkeep_times, host)
     encoding = _measure_encoding(timings, last_commits, since)
 
     length = timings.end_times - timings.started
     work = np.minimum(timings.busy, length)
+    first_commits = np.full(host.size, first_commit)
+    commit_times = load.measure_within(first_commits, timings.committed)
+    wake_times = np.where(timings.begin_times == NEVER, host, wake)
+    host_before = np.where(waited, encoding, 0)
+    fixed = np.where(host >= QUIET, host, upkeep)
+    start = timings.started - timings.committed
+    gap = np.full(host.size, NEVER)
+    inner = length - work
+    back = timings.completed - timings.end_times
+    rivals = _under_load(timings, load)
     return Schedule(
         thread=timings.thread,
         device=timings.device,
         iteration=timings.iteration,
-        commit=load.measure_within(np.full(host.size, first_commit), timings.committed),
+        commit=commit_times,
         awaits=awaits,
-        host_before=np.where(waited, encoding, 0),
+        host_before=host_before,
         host=host,
-        wake=np.where(timings.begin_times == NEVER, host, wake),
-        fixed=np.where(host >= QUIET, host, upkeep),
-        start=timings.started - timings.committed,
-        gap=np.full(host.size, NEVER),
+        wake=wake_times,
+        fixed=fixed,
+        start=start,
+        gap=gap,
         work=work,
-        inner=length - work,
-        back=timings.completed - timings.end_times,
+        inner=inner,
+        back=back,
         boundary=timings.boundary,
         late=timings.late,
-        rivals=_under_load(timings, load),
+        rivals=rivals,
     )
 
 
@@ -234,9 +268,11 @@ def _under_load(timings: Timings, load: IntervalSet) -> Rivals:
     """Return the rivals by the schedule's own time, without those in pauses."""
     rivals = timings.rivals
     first_commit = timings.committed[0]
-    under_load = load.contains(rivals.start) & (rivals.start >= first_commit)
+    is_after_first = rivals.start >= first_commit
+    under_load = load.contains(rivals.start) & is_after_first
     starts = rivals.start[under_load]
-    since = load.measure_within(np.full(starts.size, first_commit), starts)
+    first_commits = np.full(starts.size, first_commit)
+    since = load.measure_within(first_commits, starts)
     return Rivals(rivals.device[under_load], since, rivals.length[under_load])
 
 
@@ -259,16 +295,20 @@ def _by_samples(
     """Yield the readings of threads that were sampled at work before a report: work, or wait."""
     host_before = schedule.host_before.copy()
     waited = schedule.awaits >= 0
-    reports = np.where(waited, timings.completed[schedule.awaits], NEVER)
+    awaited_reports = timings.completed[schedule.awaits]
+    reports = np.where(waited, awaited_reports, NEVER)
     for number, thread in enumerate(timings.ids):
         rows = waited & (schedule.thread == number)
         since = timings.last_commits[rows]
         until = reports[rows]
         span = IntervalSet.from_spans(since, until)
-        lower, upper = sampled_share(span, samples, np.array([thread]))
+        thread_ids = np.array([thread])
+        lower, upper = sampled_share(span, samples, thread_ids)
         if lower > WORKS:
-            sampled_times = (lower + upper) / 2 * (until - since)
-            host_before[rows] = np.maximum(host_before[rows], sampled_times.astype(np.int64))
+            middle_share = (lower + upper) / 2
+            sampled_times = middle_share * (until - since)
+            whole_times = sampled_times.astype(np.int64)
+            host_before[rows] = np.maximum(host_before[rows], whole_times)
     if (host_before > schedule.host_before).any():
         yield replace(schedule, host_before=host_before)
     yield schedule
@@ -284,28 +324,39 @@ def _by_gaps(timings: Timings, schedule: Schedule) -> Iterator[Schedule]:
     that time included.
     """
     usual_start, longest_start = _measure_starts(timings, schedule.start)
-    queued = ~timings.dry & (timings.free_times - timings.committed >= longest_start)
+    waiting_times = timings.free_times - timings.committed
+    queued = ~timings.dry & (waiting_times >= longest_start)
     is_first = timings.free_times == NEVER
-    room = timings.started - np.where(is_first, timings.committed, timings.free_times)
-    gaps = _possible_gaps(room[queued], room[~timings.dry])
+    room_starts = np.where(is_first, timings.committed, timings.free_times)
+    room = timings.started - room_starts
+    queued_room = room[queued]
+    dry_room = room[~timings.dry]
+    gaps = _possible_gaps(queued_room, dry_room)
 
     rival_ends = timings.rivals.start + timings.rivals.length
     rivals = IntervalSet.from_spans(timings.rivals.start, rival_ends)
     ready, unready = _until_ready(timings, rivals, usual_start)
-    way_there = np.where(unready, ready - timings.committed, schedule.start)
+    ready_times = ready - timings.committed
+    way_there = np.where(unready, ready_times, schedule.start)
     busy = ~timings.dry & ~unready
     queued &= busy
 
     whole_start = round(usual_start)
-    delay_times = schedule.late + rivals.measure_within(timings.committed, timings.started)
-    late = np.minimum(delay_times, np.maximum(way_there - whole_start, 0))
+    rival_times = rivals.measure_within(timings.committed, timings.started)
+    delay_times = schedule.late + rival_times
+    longest_delays = np.maximum(way_there - whole_start, 0)
+    late = np.minimum(delay_times, longest_delays)
     for gap in gaps:
-        least_gaps = np.minimum(gap, np.minimum(way_there, room))
-        is_held_up = queued | (busy & (way_there > usual_start) & (room <= _HELD * gap))
+        limited_room = np.minimum(way_there, room)
+        least_gaps = np.minimum(gap, limited_room)
+        is_slow = way_there > usual_start
+        is_held_up = queued | (busy & is_slow & (room <= _HELD * gap))
         is_in_time = is_held_up | (schedule.late == 0)
+        held_start = np.minimum(way_there, whole_start)
+        start = np.where(is_held_up, held_start, way_there)
         yield replace(
             schedule,
-            start=np.where(is_held_up, np.minimum(way_there, whole_start), way_there),
+            start=start,
             gap=np.where(is_held_up, room, least_gaps),
             late=np.where(is_in_time, schedule.late, late),
         )
@@ -313,7 +364,8 @@ def _by_gaps(timings: Timings, schedule: Schedule) -> Iterator[Schedule]:
 
 def _measure_starts(timings: Timings, starts: Times) -> tuple[float, float]:
     """Return the usual and the longest time of a start on a device that had run dry, in ns."""
-    dry_starts = starts[timings.dry & (timings.free_times != NEVER)]
+    is_usable = timings.dry & (timings.free_times != NEVER)
+    dry_starts = starts[is_usable]
     if dry_starts.size < FEWEST:
         usual_start = min(int(starts.min()), LATE)
         return usual_start, min(FOREVER, _TWICE * usual_start)
@@ -326,7 +378,8 @@ def _possible_gaps(queued_gaps: Times, busy_gaps: Times) -> list[int]:
     if queued_gaps.size >= FEWEST:
         return [round(float(np.median(queued_gaps)))]
     if busy_gaps.size >= FEWEST:
-        return [0, round(float(np.quantile(busy_gaps, _LEAST)))]
+        least_gap = float(np.quantile(busy_gaps, _LEAST))
+        return [0, round(least_gap)]
     return [0, FOREVER]
 
 
@@ -337,9 +390,13 @@ def _until_ready(timings: Timings, rivals: IntervalSet, usual_start: float) -> t
     had been committed. Others' work at the end of that, right before it, only kept it waiting.
     """
     run = rivals.interval_start(timings.free_times - 1)
-    apart = (run < timings.committed) | (timings.started - usual_start > timings.free_times)
+    start_before = timings.started - usual_start
+    apart = (run < timings.committed) | (start_before > timings.free_times)
     ready = np.where(apart, timings.started, run)
-    expected = np.maximum(timings.committed + round(usual_start), timings.own_free)
-    idle = ready - expected - rivals.measure_within(np.minimum(expected, ready), ready)
-    unready = (idle > usual_start) & (timings.free_times > timings.own_free)
+    usual_starts = timings.committed + round(usual_start)
+    expected = np.maximum(usual_starts, timings.own_free)
+    waiting_since = np.minimum(expected, ready)
+    idle = ready - expected - rivals.measure_within(waiting_since, ready)
+    is_late = idle > usual_start
+    unready = is_late & (timings.free_times > timings.own_free)
     return ready, unready

@@ -65,7 +65,8 @@ class _Devices:
         if device in self._free_times:
             started = max(started, self._free_times[device] + gap)
         ended = started + length
-        self._free_times[device] = max(self._free_times.get(device, 0), ended)
+        free_time = self._free_times.get(device, 0)
+        self._free_times[device] = max(free_time, ended)
         return ended
 
     def _run_rivals(self, device: int, started: int) -> None:
@@ -93,9 +94,11 @@ def replay(schedule: Schedule) -> Replay:
     queues: list[list[int]] = []  # the rows of each thread
     agenda: list[tuple[int, int]] = []  # the next commit of each thread, and its number
     for number, thread in enumerate(np.unique(schedule.thread)):
-        rows = np.flatnonzero(schedule.thread == thread).tolist()
+        is_of_thread = schedule.thread == thread
+        rows = np.flatnonzero(is_of_thread).tolist()
         queues.append(rows)
-        agenda.append((host[rows[0]], number))
+        first_commit = (host[rows[0]], number)
+        agenda.append(first_commit)
     heapq.heapify(agenda)
 
     timed_devices = _Devices(_rivals_of(schedule))
@@ -108,7 +111,8 @@ def replay(schedule: Schedule) -> Replay:
         row = queue[places[number]]
         earliest_start = commit_time + starts[row]
         ended = timed_devices.run(devices[row], earliest_start, gaps[row], lengths[row])
-        last_reports[number] = max(ended + backs[row], last_reports[number])
+        report = ended + backs[row]
+        last_reports[number] = max(report, last_reports[number])
         reports[row] = last_reports[number]
         places[number] += 1
         if places[number] < len(queue):
@@ -116,7 +120,8 @@ def replay(schedule: Schedule) -> Replay:
             ready = commit_time + host_before[following]
             if awaits[following] >= 0:
                 ready = max(ready, reports[awaits[following]])
-            heapq.heappush(agenda, (ready + host[following], number))
+            next_commit = (ready + host[following], number)
+            heapq.heappush(agenda, next_commit)
     return _measure_replay(schedule, max(reports))
 
 
@@ -127,16 +132,20 @@ def _rivals_of(schedule: Schedule) -> dict[int, list[tuple[int, int]]]:
     starts = rivals.start[::-1].tolist()
     lengths = rivals.length[::-1].tolist()
     rivals_by_device: dict[int, list[tuple[int, int]]] = {}
-    for device, start, length in zip(devices, starts, lengths, strict=True):
-        rivals_by_device.setdefault(device, []).append((start, length))
+    rival_work = zip(devices, starts, lengths, strict=True)
+    for device, start, length in rival_work:
+        device_rivals = rivals_by_device.setdefault(device, [])
+        device_rivals.append((start, length))
     return rivals_by_device
 
 
 def _measure_replay(schedule: Schedule, length: int) -> Replay:
     computed = schedule.host_before + schedule.host
     worked = schedule.work + schedule.inner
+    host_times = np.bincount(schedule.thread, weights=computed)
+    device_times = np.bincount(schedule.device, weights=worked)
     return Replay(
         length,
-        int(np.bincount(schedule.thread, weights=computed).max()),
-        int(np.bincount(schedule.device, weights=worked).max()),
+        int(host_times.max()),
+        int(device_times.max()),
     )

@@ -82,21 +82,27 @@ def timings_of(
     free_times = _find_free_times(device, started, end_times, rivals)
     boundary = _lost_by(Cause.BETWEEN_BUFFERS, device, started, gaps)
     late = _lost_by(Cause.LATE_START, device, started, gaps)
+    iteration = _iterations(iterations, first_times)
+    completed = _complete(times_of(timeline, "completed")[order], end_times)
+    busy = times_of(timeline, "busy")[order]
+    last_commits = pd.Series(committed).groupby(thread).shift(fill_value=NEVER).to_numpy()
+    own_free = _find_free_times(device, started, end_times, NO_RIVALS)
+    encoding = [_encoding(encoders, thread_id) for thread_id in ids]
     return Timings(
         ids=ids,
         thread=thread,
         device=device,
-        iteration=_iterations(iterations, first_times),
+        iteration=iteration,
         begin_times=begin_times,
         committed=committed,
         started=started,
         end_times=end_times,
-        completed=_complete(times_of(timeline, "completed")[order], end_times),
-        busy=times_of(timeline, "busy")[order],
-        last_commits=pd.Series(committed).groupby(thread).shift(fill_value=NEVER).to_numpy(),
+        completed=completed,
+        busy=busy,
+        last_commits=last_commits,
         free_times=free_times,
-        own_free=_find_free_times(device, started, end_times, NO_RIVALS),
-        encoding=[_encoding(encoders, thread_id) for thread_id in ids],
+        own_free=own_free,
+        encoding=encoding,
         upkeep=upkeep,
         boundary=boundary,
         late=_late(committed, started, free_times, boundary, late),
@@ -116,7 +122,8 @@ def _complete(completed: Times, end_times: Times) -> Times:
 
 def upkeep_of(timeline: pd.DataFrame, around: Surroundings) -> IntervalSet:
     """Return when pipelines were compiled, or memory was wired while nothing was on its way."""
-    wiring = around.wiring.without(Lives.from_timeline(timeline).on_the_way_there)
+    lives = Lives.from_timeline(timeline)
+    wiring = around.wiring.without(lives.on_the_way_there)
     return IntervalSet.union_of([around.compilation, wiring])
 
 
@@ -127,14 +134,16 @@ def _threads(timeline: pd.DataFrame, order: Places) -> tuple[list[int], Places]:
     """
     if "thread" not in timeline or timeline["thread"].isna().any():
         return [NEVER], np.zeros(order.size, np.intp)
-    ids, thread = np.unique(times_of(timeline, "thread")[order], return_inverse=True)
+    thread_ids = times_of(timeline, "thread")[order]
+    ids, thread = np.unique(thread_ids, return_inverse=True)
     return ids.tolist(), thread
 
 
 def _iterations(iterations: pd.DataFrame | None, begin_times: Times) -> Places:
     if iterations is None or iterations.empty:
         return np.full(begin_times.size, -1)
-    return np.searchsorted(np.sort(spans(iterations)[0]), begin_times, side="right") - 1
+    iteration_starts = np.sort(spans(iterations)[0])
+    return np.searchsorted(iteration_starts, begin_times, side="right") - 1
 
 
 def _find_free_times(device: Places, started: Times, end_times: Times, rivals: Rivals) -> Times:
@@ -148,10 +157,12 @@ def _find_free_times(device: Places, started: Times, end_times: Times, rivals: R
         ends = np.concatenate((end_times[rows], rival_ends[rival_rows]))
         order = np.argsort(starts, kind="stable")
         latest_ends = np.maximum.accumulate(ends[order])
-        previous_ends = np.concatenate(([NEVER], latest_ends[:-1]))
+        earlier_ends = latest_ends[:-1]
+        previous_ends = np.concatenate(([NEVER], earlier_ends))
         places = np.empty(order.size, np.intp)
         places[order] = np.arange(order.size)
-        free_times[rows] = previous_ends[places[: rows.size]]
+        row_places = places[: rows.size]
+        free_times[rows] = previous_ends[row_places]
     return free_times
 
 
@@ -164,7 +175,8 @@ def rivals_of(device: Device, loop: Loop) -> Rivals:
     number = np.zeros(len(other_intervals), np.intp)
     if "device" in target_intervals:
         names = pd.factorize(target_intervals["device"])[1]
-        number = np.maximum(names.get_indexer(pd.Index(other_intervals["device"])), 0)
+        other_devices = pd.Index(other_intervals["device"])
+        number = np.maximum(names.get_indexer(other_devices), 0)
     starts, ends = spans(other_intervals)
     return Rivals(number, starts, ends - starts)
 
@@ -181,9 +193,12 @@ def _late(
 ) -> Times:
     """Return the time of late starts beyond a usual start, or a usual boundary on a busy device."""
     dry = committed >= free_times
-    starts = (started - committed)[dry & (lost_times == 0)]
+    is_undisturbed = dry & (lost_times == 0)
+    starts = (started - committed)[is_undisturbed]
     boundaries = boundary[boundary > 0]
-    usual_times = np.where(dry, _find_usual_time(starts), _find_usual_time(boundaries))
+    usual_dry_time = _find_usual_time(starts)
+    usual_boundary = _find_usual_time(boundaries)
+    usual_times = np.where(dry, usual_dry_time, usual_boundary)
     return np.maximum(lost_times - usual_times, 0)
 
 
@@ -200,18 +215,22 @@ def _lost_by(cause: Cause, device: Places, started: Times, gaps: pd.DataFrame) -
     if gaps.empty:
         return lost_times
     all_gaps = whole_gaps(gaps)
-    place, cause_times = all_gaps.time_in((gaps["cause"] == str(cause)).to_numpy(np.bool_))
+    is_cause = (gaps["cause"] == str(cause)).to_numpy(np.bool_)
+    place, cause_times = all_gaps.time_in(is_cause)
     ends = all_gaps.ends[place]
     of_device = np.zeros(place.size, np.int64)
     if "device" in gaps:
-        of_device = gaps["device"].take(all_gaps.first_rows[place]).to_numpy(dtype=np.int64)
+        first_rows = all_gaps.first_rows[place]
+        of_device = gaps["device"].take(first_rows).to_numpy(dtype=np.int64)
     numbers = np.unique(device, return_inverse=True)[1]
     for number in np.unique(numbers).tolist():
         rows = np.flatnonzero(numbers == number)
         on_device = of_device == number
         gap_ends = ends[on_device]
         place = np.searchsorted(gap_ends, started[rows])
-        matches = np.append(gap_ends, NEVER)[place] == started[rows]
-        gap_times = np.append(cause_times[on_device], 0)[place]
+        known_ends = np.append(gap_ends, NEVER)
+        matches = known_ends[place] == started[rows]
+        known_times = np.append(cause_times[on_device], 0)
+        gap_times = known_times[place]
         lost_times[rows] = np.where(matches, gap_times, 0)
     return lost_times

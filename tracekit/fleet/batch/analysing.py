@@ -39,7 +39,8 @@ def fetch_source(source: RecordingSource, folder: Path) -> Path:
     files = source.files()
     _require_room(source, files, folder)
     # Named as the source, in letters that every file system accepts.
-    name = re.sub(r"[^\w.+-]+", "-", place.base)[-_LONGEST:].lstrip(".-")
+    safe_name = re.sub(r"[^\w.+-]+", "-", place.base)
+    name = safe_name[-_LONGEST:].lstrip(".-")
     into = folder / (name or "source")
     if source.form in {SourceForm.ZIPPED, SourceForm.EXPORTS} and [*files] == [place.base]:
         remote_paths = [place.path]
@@ -78,7 +79,8 @@ def _is_complete(copy: Path, listed_size: int | None) -> bool:
 
 
 def _require_room(source: RecordingSource, files: Mapping[str, Said], folder: Path) -> None:
-    total = sum(int(info.get("size") or 0) for info in files.values())
+    sizes = [int(info.get("size") or 0) for info in files.values()]
+    total = sum(sizes)
     free_bytes = shutil.disk_usage(folder).free
     if total > free_bytes * _SHARE or len(files) > _MOST_FILES:
         raise InputError(
@@ -166,12 +168,14 @@ def analyse_task(task: Task, folder: Path) -> tuple[BatchRow, ...]:
         rows = (_make_failure_row(task, folder, error.message, error.hint),)
     except (Exception, RecursionError) as error:  # noqa: BLE001  whatever it is, its row says it
         rows = (_make_failure_row(task, folder, _words(error), _BUG),)
-    seconds = round((time.monotonic() - start_time) / len(rows), 3)
+    elapsed = time.monotonic() - start_time
+    seconds = round(elapsed / len(rows), 3)
     return tuple(replace(row, seconds=seconds) for row in rows)
 
 
 def _rows(task: Task, folder: Path) -> Iterator[BatchRow]:
-    for number, (name, recording) in enumerate(_recordings(task, folder), start=1):
+    recordings = enumerate(_recordings(task, folder), start=1)
+    for number, (name, recording) in recordings:
         row = replace(task.row, state="ok")
         if number > 1:
             row = replace(row, key=f"{row.key}-{number}")
@@ -201,7 +205,9 @@ def _recordings(task: Task, folder: Path) -> Iterator[tuple[str, Recording]]:
         return
     parts = recordings_of(files)
     for number, part in enumerate(parts):
-        name = part.name if len(parts) > 1 else ""
+        name = ""
+        if len(parts) > 1:
+            name = part.name
         paths = list(part.tables)
         if part.toc:
             paths.insert(0, part.toc)

@@ -105,7 +105,8 @@ class Tally:
         if self.all_failed:
             parts.append(f"{count(self.all_failed)} failed")
         if ended_now >= _LEAST:
-            pace = ended_now / max(1e-9, time.monotonic() - self.start_time)
+            elapsed = max(1e-9, time.monotonic() - self.start_time)
+            pace = ended_now / elapsed
             if pace >= 1:
                 parts.append(f"{pace:.3g} per s")
             else:
@@ -145,8 +146,9 @@ def run_batch(plan: BatchPlan, progress: Progress = quiet) -> tuple[Tally, Path]
                         batch.write(rows)
         except KeyboardInterrupt as stop:
             page = write_page(plan.output)
+            progress_words = batch.tally.words()
             raise InterruptedRunError(
-                f"Interrupted: {batch.tally.words()}; {page} shows the results so far.",
+                f"Interrupted: {progress_words}; {page} shows the results so far.",
                 hint="The same command goes on from there.",
             ) from stop
         progress("drawing the page")
@@ -156,7 +158,8 @@ def run_batch(plan: BatchPlan, progress: Progress = quiet) -> tuple[Tally, Path]
 
 def _losses(output: Path) -> Iterator[Loss]:
     """Yield the first loss by damage of each recording of a batch."""
-    for name, text in Results(output / RESULTS).find_damage().items():
+    damage = Results(output / RESULTS).find_damage()
+    for name, text in damage.items():
         if text.startswith(name):
             yield Loss(Flaw.DAMAGED, text)
         else:
@@ -181,14 +184,16 @@ class _Batch:
         if choices.tables:
             folder = str(self._plan.output.resolve())
         for source in sources:
-            task = Task(source, self._redact_text(source.place.name), "", choices, folder)
+            name = self._redact_text(source.place.name)
+            task = Task(source, name, "", choices, folder)
             try:
                 stamp = source.stamp(choices.settings)
             except TracekitError as error:
                 failure = replace(task.row, error=error.message, hint=error.hint)
                 self.write((failure,))
                 continue
-            known_stamp, failed = known_stamps.get(source.key, ("", False))
+            known_state = known_stamps.get(source.key, ("", False))
+            known_stamp, failed = known_state
             if known_stamp != stamp or (failed and self._plan.retry):
                 yield replace(task, stamp=stamp)
             elif failed:

@@ -46,7 +46,8 @@ def _rank(row: BatchRow) -> tuple[int, float, str]:
     rank = -1
     if not row.has_failed:
         rank = _RANKS.index(_tone(row))
-    saving = sum(finding.saving_ms or 0.0 for finding in row.findings)
+    savings = [finding.saving_ms or 0.0 for finding in row.findings]
+    saving = sum(savings)
     return rank, -saving, row.recording
 
 
@@ -60,7 +61,8 @@ _FIRST = (
 
 def spreads(rows: Sequence[BatchRow]) -> Iterator[Chart]:
     """Yield a chart of each number that differs between recordings, the most important first."""
-    values_by_metric = group_by_key(metric for row in rows for metric in row.metrics.items())
+    metric_values = [metric for row in rows for metric in row.metrics.items()]
+    values_by_metric = group_by_key(metric_values)
     charts = 0
     for name in dict.fromkeys((*_FIRST, *METRICS)):
         if charts == MOST_CHARTS:
@@ -73,26 +75,33 @@ def spreads(rows: Sequence[BatchRow]) -> Iterator[Chart]:
 
 def _differ(values: Sequence[float], unit: str) -> bool:
     """Tell whether values differ as a reader sees them."""
-    return quantity(min(values), unit) != quantity(max(values), unit)
+    lowest = quantity(min(values), unit)
+    highest = quantity(max(values), unit)
+    return lowest != highest
 
 
 def _spread(name: str, values: Sequence[float]) -> Chart:
     unit = METRICS[name].unit
-    minimum, middle, maximum = (float(value) for value in np.quantile(values, (0.0, 0.5, 1.0)))
+    quantiles = np.quantile(values, (0.0, 0.5, 1.0))
+    minimum, middle, maximum = (float(value) for value in quantiles)
     counts, edges = np.histogram(values, _BINS, (minimum, maximum))
     summary = (
         f"{count(len(values))} recordings from {quantity(minimum, unit)} to "
         f"{quantity(maximum, unit)}, "
         f"half of them up to {quantity(middle, unit)}."
     )
+    axis = _across(minimum, maximum, unit)
+    count_axis = make_count_axis("recordings", float(counts.max()))
+    distribution = area(edges.tolist(), counts.astype(float).tolist(), "device")
+    middle_mark = upright(middle, f"p50 {quantity(middle, unit)}", "ink")
     return Chart(
         heading(name),
         summary,
-        _across(minimum, maximum, unit),
-        make_count_axis("recordings", float(counts.max())),
+        axis,
+        count_axis,
         (
-            area(edges.tolist(), counts.astype(float).tolist(), "device"),
-            upright(middle, f"p50 {quantity(middle, unit)}", "ink"),
+            distribution,
+            middle_mark,
         ),
     )
 
@@ -102,7 +111,8 @@ def _across(minimum: float, maximum: float, unit: str) -> Axis:
     width = maximum - minimum
     factor = 1.0
     if width <= 1:
-        factor = 10.0 ** math.ceil(1 - math.log10(width))
+        exponent = math.ceil(1 - math.log10(width))
+        factor = 10.0**exponent
     marks = span("", minimum * factor, maximum * factor, str).marks
     stride = max(1, len(marks) // 4)
     ticks = tuple(mark / factor for mark in marks[::stride])
@@ -128,6 +138,11 @@ def render_batch(rows: Sequence[BatchRow], name: str, *, redact: Redact) -> str:
     ranked = sorted(rows, key=_rank)
     good = [row for row in ranked if not row.has_failed]
     with_findings = [row for row in good if row.findings]
+    lines = [_line(row) for row in ranked[:MOST_LINES]]
+    more_lines = max(0, len(ranked) - MOST_LINES)
+    failed = len(ranked) - len(good)
+    rules = list(_rules(good))
+    charts = list(spreads(good))
     return document(
         environment_of(redact),
         "batch/page.html",
@@ -135,13 +150,13 @@ def render_batch(rows: Sequence[BatchRow], name: str, *, redact: Redact) -> str:
         scripts=(),
         name=name,
         all=len(ranked),
-        failed=len(ranked) - len(good),
+        failed=failed,
         found=len(with_findings),
-        lines=[_line(row) for row in ranked[:MOST_LINES]],
-        left=max(0, len(ranked) - MOST_LINES),
-        rules=list(_rules(good)),
+        lines=lines,
+        left=more_lines,
+        rules=rules,
         reasons=_reasons(ranked),
-        charts=list(spreads(good)),
+        charts=charts,
     )
 
 
@@ -152,11 +167,12 @@ def _line(row: BatchRow) -> dict[str, Any]:
     if row.duration is not None:
         lasted = duration(row.duration * _NS_PER_S)
     rules = dict.fromkeys(finding.rule for finding in row.findings[:_MOST_FINDINGS])
+    distinct_facts = dict.fromkeys(filter(None, facts))
     return {
         "row": row,
         "tone": _tone(row),
         "kind": _outcome(row),
-        "details": " · ".join(dict.fromkeys(filter(None, facts))),
+        "details": " · ".join(distinct_facts),
         "lasted": lasted,
         "numbers": _main_numbers(row),
         "rules": ", ".join(rules),
@@ -174,7 +190,8 @@ def _main_numbers(row: BatchRow) -> list[tuple[str, str]]:
     numbers: list[tuple[str, str]] = []
     for name in _SHOWN:
         if name in row.metrics and len(numbers) < _MOST_NUMBERS:
-            value = quantity(row.metrics[name], METRICS[name].unit)
+            unit = METRICS[name].unit
+            value = quantity(row.metrics[name], unit)
             numbers.append((name, value))
     return numbers
 
@@ -192,11 +209,13 @@ def _rules(rows: Sequence[BatchRow]) -> Iterator[dict[str, Any]]:
                 savings[finding.rule].append(saving)
     for name, number in tally.most_common():
         rule_savings = savings[name]
+        share = number / len(rows)
+        usual_saving = median(rule_savings) if rule_savings else None
         yield {
             "name": name,
             "recordings": number,
-            "share": number / len(rows),
-            "usual": median(rule_savings) if rule_savings else None,
+            "share": share,
+            "usual": usual_saving,
             "total": sum(rule_savings),
         }
 
@@ -218,8 +237,10 @@ def _reasons(rows: Sequence[BatchRow]) -> list[tuple[tuple[str, str], list[str]]
     names: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for row in rows:
         if row.has_failed:
-            names[_nameless(row), row.hint].append(row.recording)
-    return sorted(names.items(), key=lambda reason: -len(reason[1]))[:_MOST_REASONS]
+            same_reason = names[_nameless(row), row.hint]
+            same_reason.append(row.recording)
+    most_frequent = sorted(names.items(), key=lambda reason: -len(reason[1]))
+    return most_frequent[:_MOST_REASONS]
 
 
 PAGE = "index.html"

@@ -126,11 +126,12 @@ def redact_row(row: BatchRow, say: Callable[[str], str]) -> BatchRow:
         losses.append(replace(loss, text=text))
     words = ("recording", "source", "error", "hint", "template", "instruments", "device", "target")
     texts: dict[str, Any] = {name: say(getattr(row, name)) for name in words}
+    warnings = tuple(map(say, row.warnings))
     return replace(
         row,
         **texts,
         findings=tuple(findings),
-        warnings=tuple(map(say, row.warnings)),
+        warnings=warnings,
         losses=tuple(losses),
     )
 
@@ -150,17 +151,21 @@ def fill_row(row: BatchRow, recording: Recording, result: Result) -> BatchRow:
     if busy and not metrics:
         # The reason why the device's time is not known explains why there is no number at all.
         warnings.append(f"No metric is available: {busy.reason}")
+    template = ", ".join(provenance.templates)
+    device = device_of(provenance.machine)
+    results = _collect_values(result.results)
+    findings = tuple(_row_findings(result.findings))
     return replace(
         row,
-        template=", ".join(provenance.templates),
+        template=template,
         instruments=instruments,
-        device=device_of(provenance.machine),
+        device=device,
         workload=provenance.workload,
         target=", ".join(targets),
         duration=provenance.duration,
         metrics=metrics,
-        results=_collect_values(result.results),
-        findings=tuple(_row_findings(result.findings)),
+        results=results,
+        findings=findings,
         warnings=tuple(warnings),
         losses=result.losses,
     )
@@ -169,9 +174,11 @@ def fill_row(row: BatchRow, recording: Recording, result: Result) -> BatchRow:
 def device_of(machine: Mapping[str, Any]) -> str:
     """Return the chip or model, and the system with its release."""
     model = machine.get("chip") or machine.get("model") or machine.get("processor")
-    system_facts = filter(None, (machine.get("system"), machine.get("release")))
+    system_parts = (machine.get("system"), machine.get("release"))
+    system_facts = filter(None, system_parts)
     system = " ".join(map(str, system_facts))
-    return ", ".join(map(str, filter(None, (model, system))))
+    known_facts = filter(None, (model, system))
+    return ", ".join(map(str, known_facts))
 
 
 def as_table(rows: tuple[BatchRow, ...]) -> pa.Table:
@@ -246,10 +253,13 @@ def keep_tables(
         except TracekitError:
             continue
         table = pa.Table.from_pandas(frame, preserve_index=False)
-        names = pa.array([row.recording] * table.num_rows, pa.string()).dictionary_encode()
-        with replacing(Path(output) / FOLDER / name / f"{row.key}.parquet") as file:
+        repeated_names = [row.recording] * table.num_rows
+        names = pa.array(repeated_names, pa.string()).dictionary_encode()
+        path = Path(output) / FOLDER / name / f"{row.key}.parquet"
+        with replacing(path) as file:
+            named_table = table.add_column(0, "recording", names)
             pq.write_table(
-                table.add_column(0, "recording", names),
+                named_table,
                 file,
                 compression="zstd",
                 write_page_checksum=True,

@@ -32,7 +32,8 @@ def scheme(words: str) -> str:
 def is_pattern(words: str) -> bool:
     """Tell whether words contain wildcards, and are not the name of a file or folder."""
     first_link = words.partition(CHAIN)[0]
-    return bool(_MAGIC.search(first_link)) and not os.path.lexists(words)
+    has_pattern = bool(_MAGIC.search(first_link))
+    return has_pattern and not os.path.lexists(words)
 
 
 def find_fixed_folder(pattern: str) -> str:
@@ -40,7 +41,8 @@ def find_fixed_folder(pattern: str) -> str:
     head, chain, later_links = pattern.partition(CHAIN)
     begin = scheme(head)
     parts = head.removeprefix(begin).split("/")
-    wildcard_place = next(place for place, part in enumerate(parts) if _MAGIC.search(part))
+    wildcard_places = (place for place, part in enumerate(parts) if _MAGIC.search(part))
+    wildcard_place = next(wildcard_places)
     folder = "/".join(parts[:wildcard_place])
     if not folder and not begin:
         folder = "/" if head.startswith("/") else "."
@@ -59,7 +61,8 @@ def join_below(words: str, relative_path: str) -> str:
 
 def hide_secrets(words: str) -> str:
     """Return a path or URL without its possible secrets: user, password, query."""
-    return CHAIN.join(_without_secrets(link) for link in words.split(CHAIN))
+    links = [_without_secrets(link) for link in words.split(CHAIN)]
+    return CHAIN.join(links)
 
 
 def absolute(words: str) -> str:
@@ -245,7 +248,8 @@ class RecordingSource:
     @property
     def key(self) -> str:
         """The digest by which its results are named, the same however it was named."""
-        return hashlib.sha256(_bytes(self.place.identity)).hexdigest()[:_KEY]
+        full_digest = hashlib.sha256(_bytes(self.place.identity)).hexdigest()
+        return full_digest[:_KEY]
 
     def files(self) -> Mapping[str, Said]:
         """Return the files that an analysis needs, by their paths in the folder.
@@ -343,7 +347,8 @@ def _find_sources(words: str) -> Iterator[RecordingSource]:
         raise UsageError(
             f"{words} is not a pattern: {error}.", hint="Write folder/**/*.trace."
         ) from error
-    for place, info in _matching(place_of(find_fixed_folder(words)), pattern, deepest):
+    matching_entries = _matching(place_of(find_fixed_folder(words)), pattern, deepest)
+    for place, info in matching_entries:
         yield from _find_at_place(place, info, strict=False)
 
 
@@ -380,7 +385,8 @@ def _find_at_place(
 
 def _in(folder: SourcePlace, deepest: int) -> Iterator[RecordingSource]:
     entries = folder.list_entries()
-    if any(place.base == "recording.json" for place, _ in entries):
+    are_runs = [place.base == "recording.json" for place, _ in entries]
+    if any(are_runs):
         yield RecordingSource(folder, SourceForm.RUN)
         return
     if folder.base.lower().endswith(_BUNDLE):

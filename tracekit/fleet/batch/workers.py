@@ -102,10 +102,11 @@ class Analyst:
             if self._process is None and not self._closed:
                 self._pipe, theirs = Pipe()
                 with theirs:
+                    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
                     self._process = subprocess.Popen(
                         [sys.executable, "-P", "-c", _SERVE, str(theirs.fileno())],
                         pass_fds=[theirs.fileno()],
-                        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+                        env=environment,
                         stdin=subprocess.DEVNULL,
                         stdout=subprocess.DEVNULL,
                         stderr=subprocess.DEVNULL,
@@ -223,7 +224,8 @@ def workers_of(scheduler: str, seconds: float, shared: Path | None) -> Generator
     with _silence(), client:
         require_fitting(client, scheduler, shared)
         threads = client.get_executor(pure=False)
-        room = _AHEAD * sum(cast("dict[str, int]", client.nthreads()).values())
+        threads_by_worker = cast("dict[str, int]", client.nthreads())
+        room = _AHEAD * sum(threads_by_worker.values())
         try:
             yield Workers(lambda task: threads.submit(_there, task, seconds), room)
         finally:
@@ -253,7 +255,8 @@ def _there(task: Task, seconds: float) -> Rows:
 
     if not hasattr(_thread, "analyst"):
         worker: Any = get_worker()
-        memory = (worker.memory_manager.memory_limit or MEMORY_LIMIT) / worker.state.nthreads
+        worker_memory = worker.memory_manager.memory_limit or MEMORY_LIMIT
+        memory = worker_memory / worker.state.nthreads
         _thread.analyst = Analyst(worker.local_directory, memory)
     return cast("Analyst", _thread.analyst).analyse(task, seconds)
 

@@ -74,7 +74,8 @@ def ask_runs(
         workshop = Path(name).resolve()
         folders: list[Path] = []
         for batch in asked_sources.batches:
-            folders += [batch.path / "tables", batch.path / "results"]
+            tables_folder = batch.path / "tables"
+            folders += [tables_folder, batch.path / "results"]
         database = QueryDatabase(folders, workshop)
         try:
             omissions = LeftOut()

@@ -94,7 +94,8 @@ class QueryDatabase:
                 "python_enable_replacements": False,
             },
         )
-        folders = [f"{folder.resolve()}/" for folder in (*readable, workshop)]
+        all_folders = (*readable, workshop)
+        folders = [f"{folder.resolve()}/" for folder in all_folders]
         unique_folders = list(dict.fromkeys(folders))
         self.connection.execute(f"SET allowed_directories = {texts(unique_folders)}")
         self.connection.execute(f"CREATE MACRO family(label) AS {_FAMILY}")
@@ -134,7 +135,8 @@ class QueryResult:
         self._relation = relation
         self._kinds: list[DuckDBPyType] = relation.types
         names = make_names_unique(relation.columns)
-        self.types = dict(zip(names, map(str, self._kinds), strict=True))
+        kind_names = map(str, self._kinds)
+        self.types = dict(zip(names, kind_names, strict=True))
         """The columns by unique names, with their types in SQL's words."""
 
     def write(self, file: BinaryIO, form: Form) -> None:
@@ -144,7 +146,9 @@ class QueryResult:
         integers of 128 bits as decimals.
         """
         path = self._database.workshop / f"answer.{form}"
-        self._query(f"COPY ({self._select(form)}) TO {text(str(path))} ({_OPTIONS[form]})")
+        selection = self._select(form)
+        target = text(str(path))
+        self._query(f"COPY ({selection}) TO {target} ({_OPTIONS[form]})")
         with path.open("rb") as answer_file:
             shutil.copyfileobj(answer_file, file)
         path.unlink()

@@ -78,7 +78,8 @@ def rows_of(name: str, run: AskedRun, recording: Recording) -> Iterator[Cells]:
     if name == "runs":
         rows = [_run(recording, provenance)]
     elif name == "metrics":
-        rows = [_metric(metric) for metric in load(recording.result_file).metrics]
+        result = load(recording.result_file)
+        rows = [_metric(metric) for metric in result.metrics]
     else:
         rows = [_finding(finding) for finding in load(recording.result_file).findings]
     run_cells = identify_run(run)
@@ -87,7 +88,8 @@ def rows_of(name: str, run: AskedRun, recording: Recording) -> Iterator[Cells]:
 
 def of_batches(name: str, batches: Sequence[AskedBatch]) -> Iterator[str]:
     """Yield a query for the rows of an overview of each batch."""
-    select = _OF_BATCH[name].replace("UNITS", f"(VALUES {_list_units()})")
+    units = f"(VALUES {_list_units()})"
+    select = _OF_BATCH[name].replace("UNITS", units)
     for batch in batches:
         if batch.results:
             rows = rows_in(batch, batch.results)
@@ -99,7 +101,8 @@ def _list_units() -> str:
     rows: list[str] = []
     for metric in METRICS.values():
         cells = (metric.name, metric.unit, str(metric.better))
-        rows.append(f"({', '.join(map(text, cells))})")
+        row = f"({', '.join(map(text, cells))})"
+        rows.append(row)
     return ", ".join(rows)
 
 
@@ -133,13 +136,15 @@ def identify_run(run: AskedRun) -> Cells:
 
 def _run(recording: Recording, provenance: Provenance) -> Cells:
     state, error = _state_of(recording, provenance)
+    parameters = [(name, str(value)) for name, value in provenance.parameters.items()]
+    device = device_of(provenance.machine) or None
     cells: Cells = {
         "state": state,
         "error": error or None,
         "seconds": provenance.duration,
         "template": ", ".join(provenance.templates) or None,
-        "parameters": [(name, str(value)) for name, value in provenance.parameters.items()],
-        "device": device_of(provenance.machine) or None,
+        "parameters": parameters,
+        "device": device,
         "git_commit": provenance.git_commit or None,
         "tracekit": provenance.tracekit or None,
         "warnings": list(provenance.warnings),
@@ -147,7 +152,8 @@ def _run(recording: Recording, provenance: Provenance) -> Cells:
     for name in ("created", "started", "recorder", "recorder_version", "method", "workload"):
         cells[name] = getattr(provenance, name) or None
     for name in ("chip", "model", "gpu_cores", "system", "os", "memory", "mlx"):
-        cells[name] = _fit_type(RUNS.field(name).type, provenance.machine.get(name))
+        fact = provenance.machine.get(name)
+        cells[name] = _fit_type(RUNS.field(name).type, fact)
     if provenance.targets:
         target = provenance.targets[0]
         cells["target_name"] = target.name
@@ -174,9 +180,12 @@ def _fit_type(kind: pa.DataType, value: Any) -> Any:
 
 
 def _metric(metric: Measurement) -> Cells:
+    value = None
+    if metric.value is not None:
+        value = float(metric.value)
     return {
         "metric": metric.name,
-        "value": None if metric.value is None else float(metric.value),
+        "value": value,
         "unit": metric.unit,
         "better": str(metric.better),
         "reason": metric.reason or None,

@@ -123,7 +123,9 @@ def sources(paths: Sequence[Path]) -> Sources:
     asked_batches: list[AskedBatch] = []
     for path in batches:
         name = next(names)
-        prefix = f"{name}:" if len(places) > 1 else ""
+        prefix = ""
+        if len(places) > 1:
+            prefix = f"{name}:"
         asked_batches.append(AskedBatch(prefix, path))
     return Sources(tuple(asked_runs), tuple(asked_batches))
 
@@ -160,7 +162,8 @@ def _find_leaves(path: Path) -> Iterator[Path]:
 def _walk_leaves(folder: Path) -> Iterator[Path]:
     for place, folders, files in os.walk(folder):
         here = Path(place)
-        names = sorted(name for name in folders if not name.startswith("."))
+        visible_names = [name for name in folders if not name.startswith(".")]
+        names = sorted(visible_names)
         folders.clear()
         for name in names:
             if _is_leaf(here / name):
@@ -237,10 +240,12 @@ class Opener:
         return outcome
 
     def _import(self, bundle: Path) -> Recording | TracekitError:
-        folder = self.workshop / "imported" / str(len(self._imported))
+        number = str(len(self._imported))
+        folder = self.workshop / "imported" / number
         try:
             with collecting() as ledger:
-                recording = import_([bundle], folder, run=self.number)[0]
+                imported = import_([bundle], folder, run=self.number)
+                recording = imported[0]
             # Losses of its tables are reported when a question names these.
             losses = [loss for loss in ledger.losses if loss.severity is not Severity.NOTE]
             report(losses, read=False)

@@ -60,7 +60,8 @@ class LeftOut:
         losses: list[Loss] = []
         for entry in entries[:_NAMED]:
             table, words, flaw = entry
-            text = f"{table} of {_join_names(self._runs[entry])}{words}"
+            names = _join_names(self._runs[entry])
+            text = f"{table} of {names}{words}"
             losses.append(Loss(flaw, text, table=table))
         hidden_count = len(entries) - _NAMED
         if hidden_count > 0:
@@ -159,12 +160,15 @@ class Views:
 
     def _files(self, name: str) -> Iterator[Path]:
         """Yield a file with the table of each run that has it; the others are noted."""
-        for number, run in enumerate(self.sources.each_run(self.progress, f"{name}: ")):
+        numbered_runs = enumerate(self.sources.each_run(self.progress, f"{name}: "))
+        for number, run in numbered_runs:
             table = self._read(name, run)
             if table is None:
                 continue
-            for place, (column, value) in enumerate(overviews.identify_run(run).items()):
-                table = table.add_column(place, column, pa.repeat(value, table.num_rows))
+            identity = overviews.identify_run(run).items()
+            for place, (column, value) in enumerate(identity):
+                repeated = pa.repeat(value, table.num_rows)
+                table = table.add_column(place, column, repeated)
             file = self.database.workshop / f"{name}.{number}.parquet"
             pq.write_table(table, file, compression="zstd", row_group_size=_ROW_GROUP)
             yield file
@@ -196,13 +200,16 @@ class Views:
             tables.append(pa.Table.from_pylist(rows, schema))
         if name != "runs":
             self._note_failed_recordings(name)
-        self.database.table(f"kept_{name}", pa.concat_tables(tables).combine_chunks())
-        return [f"FROM kept_{name}", *overviews.of_batches(name, self.sources.batches)]
+        whole_table = pa.concat_tables(tables).combine_chunks()
+        self.database.table(f"kept_{name}", whole_table)
+        of_batches = overviews.of_batches(name, self.sources.batches)
+        return [f"FROM kept_{name}", *of_batches]
 
     def _overview_rows(self, name: str, run: AskedRun) -> list[overviews.Cells]:
         """Return the rows of a run; of `runs` one with the error of a run that is unreadable."""
         try:
-            return list(overviews.rows_of(name, run, self.opener.open_run(run)))
+            opened_run = self.opener.open_run(run)
+            return list(overviews.rows_of(name, run, opened_run))
         except TracekitError as error:
             if name == "runs":
                 row = overviews.identify_run(run)
@@ -210,7 +217,8 @@ class Views:
                 row["error"] = error.message
                 return [row]
             words = f" is left out: {error.message}"
-            self.omissions.note(name, run.name, words, _flaw(error, Ledger()))
+            flaw = _flaw(error, Ledger())
+            self.omissions.note(name, run.name, words, flaw)
             return []
 
     def _note_failed_recordings(self, name: str) -> None:
@@ -235,7 +243,8 @@ def listing(
         opener = Opener(Path(workshop), number)
         counts = _counts(asked_sources, opener, omissions, progress)
     report(omissions.losses)
-    return list(_views(asked_sources, counts)), (*opener.notes, *omissions.warnings)
+    all_views = list(_views(asked_sources, counts))
+    return all_views, (*opener.notes, *omissions.warnings)
 
 
 def _counts(
@@ -250,7 +259,8 @@ def _counts(
                 counts.update(["metrics", "findings"])
         except TracekitError as error:
             words = f" is left out: {error.message}"
-            omissions.note("every table", run.name, words, _flaw(error, Ledger()))
+            flaw = _flaw(error, Ledger())
+            omissions.note("every table", run.name, words, flaw)
     for batch in asked_sources.batches:
         for name in SCHEMAS:
             counts[name] += len(batch.table(name))
@@ -271,7 +281,8 @@ def _views(asked_sources: Sources, counts: Counter[str]) -> Iterator[View]:
         yield overviews.RESULTS, counts[overviews.RESULTS], columns
     for name, schema in SCHEMAS.items():
         if counts[name]:
-            columns = ["run", "run_path", *(column.name for column in schema.columns)]
+            column_names = [column.name for column in schema.columns]
+            columns = ["run", "run_path", *column_names]
             if schema.more:
                 columns.append(f"({schema.more})")
             yield name, counts[name], columns

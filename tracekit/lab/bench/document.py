@@ -44,7 +44,8 @@ def rounds_of(budget: float, costs: Sequence[float], max_rounds: int) -> int:
     Slower subjects use the time that quicker ones leave. The result is at least 6, as many as an
     interval takes, however little time there is, unless `max_rounds` is less.
     """
-    fitting = math.floor(budget * len(costs) / max(sum(costs), 1.0))
+    total_cost = max(sum(costs), 1.0)
+    fitting = math.floor(budget * len(costs) / total_cost)
     return max(1, min(max_rounds, max(LEAST_ROUNDS, fitting)))
 
 
@@ -86,21 +87,26 @@ def summarize(samples: Sequence[float]) -> Summary:
     near = values
     if values.size > 1:
         std = float(values.std(ddof=1))
-        near = values[np.abs(values - mean) <= _SIGMAS * std]
+        is_near = np.abs(values - mean) <= _SIGMAS * std
+        near = values[is_near]
     p50, p95, p99 = np.percentile(values, (50, 95, 99), method="linear")
+    distances = np.abs(values - median)
+    mad = float(np.median(distances))
+    filtered_mean = float(near.mean())
+    filtered_out = values.size - near.size
     return Summary(
         count=values.size,
         mean=mean,
         std=std,
         median=median,
-        mad=float(np.median(np.abs(values - median))),
+        mad=mad,
         p50=float(p50),
         p95=float(p95),
         p99=float(p99),
         min=float(values.min()),
         max=float(values.max()),
-        filtered_mean=float(near.mean()),
-        filtered_out=values.size - near.size,
+        filtered_mean=filtered_mean,
+        filtered_out=filtered_out,
     )
 
 
@@ -161,8 +167,10 @@ class SubjectRatio:
         """The verdict with its interval: "faster by 52.4 % ± 1.2, beyond your limit of 3 %"."""
         if self.verdict is None or self.median is None or self.threshold is None:
             return ""
-        change = (1 / self.median - 1, _change_of(self.high), _change_of(self.low))
-        return sentence_of(self.verdict, Shown("ratio", "ns"), change, self.threshold, self.doubt)
+        middle_change = 1 / self.median - 1
+        change = (middle_change, _change_of(self.high), _change_of(self.low))
+        formatter = Shown("ratio", "ns")
+        return sentence_of(self.verdict, formatter, change, self.threshold, self.doubt)
 
 
 def _change_of(speed_up: float | None) -> float | None:
@@ -291,7 +299,9 @@ def columns(row: BenchRow, shape: Shape) -> dict[str, Any]:
 
 
 def _launch_columns(row: BenchRow, shape: Shape) -> dict[str, Any]:
-    heads = None if row.family == "norm" else shape
+    heads = None
+    if row.family != "norm":
+        heads = shape
     return {
         "tokens": row.tokens or None,
         "seq_len": row.sequence or None,
@@ -313,20 +323,25 @@ def _launch_columns(row: BenchRow, shape: Shape) -> dict[str, Any]:
 
 def _time_columns(row: BenchRow) -> dict[str, Any]:
     micro = row.micro and row.micro.summary
+    host_ms = micro and _ms(micro.median)
+    host_ms_mad = micro and _ms(micro.mad)
+    host_ms_p95 = micro and _ms(micro.p95)
+    step_ms = row.macro and _ms(row.macro.summary.median)
     return {
-        "host_ms": micro and _ms(micro.median),
-        "host_ms_mad": micro and _ms(micro.mad),
-        "host_ms_p95": micro and _ms(micro.p95),
+        "host_ms": host_ms,
+        "host_ms_mad": host_ms_mad,
+        "host_ms_p95": host_ms_p95,
         "samples": micro and micro.count,
         "clock": HOST if micro else None,
-        "step_ms": row.macro and _ms(row.macro.summary.median),
+        "step_ms": step_ms,
         "tokens_per_s": row.tokens_per_s,
     }
 
 
 def _traffic_columns(row: BenchRow) -> dict[str, Any]:
+    moved_bytes = row.bytes_unique + row.bytes_written
     return {
-        "bytes": (row.bytes_unique + row.bytes_written) or None,
+        "bytes": moved_bytes or None,
         "bytes_read": row.bytes_read or None,
         "flops": row.flops or None,
         "intensity": row.intensity,
@@ -351,7 +366,9 @@ def _comparison_columns(row: BenchRow) -> dict[str, Any]:
 
 
 def _limit_columns(row: BenchRow) -> dict[str, Any]:
-    limits = row.dispatches[0] if row.dispatches else None
+    limits = None
+    if row.dispatches:
+        limits = row.dispatches[0]
     return {
         "execution_width": limits and limits.execution_width,
         "most_threads": limits and limits.most_threads,
@@ -379,7 +396,8 @@ def check_writable(path: Path) -> None:
 def bench_document(bench: Bench) -> dict[str, Any]:
     """Return a bench as plain values, with the results of its numbers."""
     document: dict[str, Any] = msgspec.to_builtins(bench)
-    for row, measured in zip(document["rows"], bench.rows, strict=True):
+    measured_rows = zip(document["rows"], bench.rows, strict=True)
+    for row, measured in measured_rows:
         row["gpu_ns"] = measured.gpu_ns
         row["tokens_per_s"] = measured.tokens_per_s
         row["intensity"] = measured.intensity

@@ -202,7 +202,8 @@ class Inputs:
     @cached_property
     def mask(self) -> mx.array | None:
         """The keys of the padded contexts that count; None if all do."""
-        tokens = -(-self.longest // self.shape.block_size) * self.shape.block_size
+        block_count = -(-self.longest // self.shape.block_size)
+        tokens = block_count * self.shape.block_size
         if all(length == tokens for length in self.lens):
             return None
         mask = padding_mask(mx.array(self.lens), tokens)

@@ -148,7 +148,8 @@ def measure_in_turns(
         disturbed = company.describe()
         for runner in runners:
             progress(f"finish {runner.subject.name}")
-            rows[runner.subject.name] = replace(make_row(runner), disturbed=disturbed)
+            row = make_row(runner)
+            rows[runner.subject.name] = replace(row, disturbed=disturbed)
     except KeyboardInterrupt:
         for runner in runners:
             has_started = runner.micro or runner.failure
@@ -184,7 +185,8 @@ def _sample_all(
     warm_runners = [runner for runner in runners if not runner.failure]
     company.forget()  # the use of cores during warm-up does not concern the samples
     costs = [runner.cost for runner in warm_runners]
-    rounds = rounds_of(effort.budget * _SECOND, costs, effort.repetitions)
+    budget = effort.budget * _SECOND
+    rounds = rounds_of(budget, costs, effort.repetitions)
     for number in range(rounds):
         progress(f"round {number + 1} of {rounds}")
         # every other round backwards: of two, two rounds are ABBA, and an even drift cancels
@@ -273,8 +275,12 @@ def _judge_ratio(
     if row.disturbed:
         doubt = f"{row.disturbed} meanwhile"
         return replace(ratio, verdict=Verdict.UNCLEAR, doubt=doubt, threshold=threshold)
-    logarithms = Interval(math.log(ratio.median), math.log(ratio.low), math.log(ratio.high))
-    verdict, doubt = verdict_of(logarithms.orient(-1), math.log1p(threshold))
+    log_median = math.log(ratio.median)
+    log_low = math.log(ratio.low)
+    log_high = math.log(ratio.high)
+    logarithms = Interval(log_median, log_low, log_high)
+    log_threshold = math.log1p(threshold)
+    verdict, doubt = verdict_of(logarithms.orient(-1), log_threshold)
     doubt_text = ""
     if doubt:
         doubt_text = doubt.format(limit=Shown("ratio", "ns").limit(threshold))
@@ -307,6 +313,9 @@ def make_row(runner: Runner, stopped: str = "") -> BenchRow:
     block_size = None
     if runner.subject.paged:
         block_size = runner.inputs.shape.block_size
+    micro = _timing(runner.micro, runner.calls)
+    macro = _timing(runner.macro, 1)
+    residence = runner.inputs.cache.residence(prepared.working_set)
     return BenchRow(
         name=runner.subject.name,
         family=runner.subject.family,
@@ -315,8 +324,8 @@ def make_row(runner: Runner, stopped: str = "") -> BenchRow:
         **vars(prepared.launched),
         block_size=block_size,
         chained=prepared.chained,
-        micro=_timing(runner.micro, runner.calls),
-        macro=_timing(runner.macro, 1),
+        micro=micro,
+        macro=macro,
         dispatches=dispatches,
         no_gpu=no_gpu,
         tokens=step.tokens,
@@ -328,7 +337,7 @@ def make_row(runner: Runner, stopped: str = "") -> BenchRow:
         error=prepared.error,
         sets=prepared.sets,
         working_set=prepared.working_set,
-        residence=runner.inputs.cache.residence(prepared.working_set),
+        residence=residence,
     )
 
 
@@ -423,11 +432,13 @@ def run_bench(
     measured_rows = [rows[subject.name] for subject in subjects if subject.name in rows]
     setting_values = asdict(settings)
     effort_values = setting_values.pop("effort")
+    environment = _environment(inputs, measured_rows)
+    compared_rows = compare_rows(measured_rows, subjects, settings.against, settings.threshold)
     return Bench(
-        environment=_environment(inputs, measured_rows),
+        environment=environment,
         shape=shape,
         settings=setting_values | effort_values,
-        rows=compare_rows(measured_rows, subjects, settings.against, settings.threshold),
+        rows=compared_rows,
         started=started,
         interrupted=stopped,
     )

@@ -118,10 +118,12 @@ def tune(
     if device == "metal":
         planned = plan_default_launch(shape)
         without_meaning = ""
+    measured_rows = [rows[name] for name in by_name if name in rows]
+    failed = tuple(row for row in rows.values() if row.micro is None)
     return Tuning(
         shape=shape,
-        ranked=rank_rows([rows[name] for name in by_name if name in rows], by_name),
-        failed=tuple(row for row in rows.values() if row.micro is None),
+        ranked=rank_rows(measured_rows, by_name),
+        failed=failed,
         planned=planned,
         without_meaning=without_meaning,
         interrupted=stopped,
@@ -150,7 +152,8 @@ def rank_rows(rows: Iterable[BenchRow], by_name: Mapping[str, Candidate]) -> tup
             fastest, _ = timed_rows[0]
             behind = quicker(fastest.samples, micro.samples, row.name)
             tied = behind.low is None or not behind.low > 1
-        ranking.append(Ranked(by_name[row.name], row, behind, tied))
+        entry = Ranked(by_name[row.name], row, behind, tied)
+        ranking.append(entry)
     return tuple(ranking)
 
 
@@ -160,12 +163,17 @@ def plan_default_launch(shape: Shape) -> DecodePlan:
     dtype = getattr(mx, shape.dtype)
     # Arrays that are never evaluated take no memory.
     pages = (shape.batch * shape.table, shape.block_size, shape.kv_heads, shape.head_dim)
+    queries = mx.zeros((shape.batch, shape.q_heads, shape.head_dim), dtype)
+    values = mx.zeros(pages, dtype)
+    keys = values
+    block_tables = mx.zeros((shape.batch, shape.table), mx.int32)
+    context_lens = mx.zeros((max(LEAST_BUFFER, shape.batch),), mx.int32)
     problem = DecodeProblem(
-        mx.zeros((shape.batch, shape.q_heads, shape.head_dim), dtype),
-        mx.zeros(pages, dtype),
-        mx.zeros(pages, dtype),
-        mx.zeros((shape.batch, shape.table), mx.int32),
-        mx.zeros((max(LEAST_BUFFER, shape.batch),), mx.int32),
+        queries,
+        keys,
+        keys,
+        block_tables,
+        context_lens,
     )
     return plan(problem, longest=shape.context)
 

@@ -64,11 +64,13 @@ def remarks(bench: Bench) -> Iterator[str]:
 def _dispatch_remarks(rows: Sequence[BenchRow]) -> Iterator[str]:
     for row in rows:
         for dispatch in row.dispatches:
+            gpu_time = duration(dispatch.median)
+            memory = size(dispatch.threadgroup_memory)
             yield (
-                f"{row.name}: {dispatch.function} takes {duration(dispatch.median)} of the GPU; "
+                f"{row.name}: {dispatch.function} takes {gpu_time} of the GPU; "
                 f"simdgroups of {dispatch.execution_width}, "
                 f"at most {dispatch.most_threads} threads in a threadgroup, "
-                f"{size(dispatch.threadgroup_memory)} of its memory."
+                f"{memory} of its memory."
             )
 
 
@@ -76,10 +78,11 @@ def _cache_remarks(bench: Bench, rows: Sequence[BenchRow]) -> Iterator[str]:
     cached_rows = [row for row in rows if row.residence == "cache"]
     if cached_rows:
         largest = max(row.working_set for row in cached_rows)
+        cache_size = size(bench.environment.get("cache"))
         yield (
             f"cache-resident: {_names(cached_rows)}. Their inputs take at most "
             f"{size(largest)}, and the last cache holds "
-            f"{size(bench.environment.get('cache'))}: this is not a bandwidth of memory."
+            f"{cache_size}: this is not a bandwidth of memory."
         )
     unsure_rows = [row for row in rows if row.residence == "unknown"]
     if unsure_rows:
@@ -141,17 +144,20 @@ def ranking(tuning: Tuning) -> tuple[str, Table]:
         head.append("GPU time")
     head.append("x of fastest")
     rows = [_rank_cells(ranked, gpu) for ranked in tuning.ranked]
-    return _sizes("launches", tuning.shape), (tuple(head), rows)
+    title = _sizes("launches", tuning.shape)
+    return title, (tuple(head), rows)
 
 
 def _rank_cells(ranked: Ranked, gpu: bool) -> tuple[str, ...]:
     timing = ranked.row.micro
     assert timing is not None
     mark = _mark_of(ranked.row)
+    median = duration(timing.summary.median)
+    deviation = duration(timing.summary.mad)
     cells = [
         ranked.candidate.name,
-        f"{duration(timing.summary.median)}{mark}",
-        f"{duration(timing.summary.mad)}{mark}",
+        f"{median}{mark}",
+        f"{deviation}{mark}",
     ]
     if gpu:
         cells.append(duration(ranked.row.gpu_ns))
@@ -201,7 +207,8 @@ def _table(rows: Sequence[BenchRow]) -> Table:
         head.append(f"x {naive}")
     if reference:
         head.append(f"x {reference}")
-    return tuple(head), [_cells(row, gpu, bool(naive), bool(reference)) for row in rows]
+    columns = tuple(head)
+    return columns, [_cells(row, gpu, bool(naive), bool(reference)) for row in rows]
 
 
 def _cells(row: BenchRow, gpu: bool, naive: bool, has_reference: bool) -> tuple[str, ...]:
@@ -211,11 +218,14 @@ def _cells(row: BenchRow, gpu: bool, naive: bool, has_reference: bool) -> tuple[
     if row.kernel not in {"", "mlx"}:
         name = f"{row.name} ({row.kernel})"
     mark = _mark_of(row)
+    median = duration(summary.median)
+    deviation = duration(summary.mad)
+    high = duration(summary.p95)
     cells = [
         name,
-        f"{duration(summary.median)}{mark}",
-        f"{duration(summary.mad)}{mark}",
-        f"{duration(summary.p95)}{mark}",
+        f"{median}{mark}",
+        f"{deviation}{mark}",
+        f"{high}{mark}",
     ]
     if gpu:
         cells.append(duration(row.gpu_ns))

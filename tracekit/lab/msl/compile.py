@@ -85,7 +85,8 @@ def with_live_lines(kernel: KernelText, compiler: Compiler) -> KernelText:
     preprocessed_text = _preprocess("\n".join(marked_lines), compiler)
     if not preprocessed_text:
         return kernel  # compiling it will fail too, and report why at its place
-    live_lines = {int(number) for number in re.findall(rf"{_MARK}(\d+)", preprocessed_text)}
+    written_numbers = re.findall(rf"{_MARK}(\d+)", preprocessed_text)
+    live_lines = {int(number) for number in written_numbers}
     for number in plain_lines - live_lines:
         lines[number] = blank(lines[number])
     return replace(kernel, text="\n".join(lines))
@@ -136,7 +137,8 @@ def make_once(kind: str, text: str, compiler: Compiler, make: Callable[[Path], o
     The name depends on the text, the header files, the compiler and its flags.
     """
     parts = [text, _shim_text(), compiler.path, compiler.version, " ".join(compiler.flags)]
-    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    content = "\0".join(parts).encode()
+    digest = hashlib.sha256(content).hexdigest()
     path = cache_folder() / f"{digest[:40]}.{kind}"
     if path.exists():
         with suppress(OSError):
@@ -163,7 +165,8 @@ def _remove_unused(folder: Path) -> None:
 
 @cache
 def _shim_text() -> str:
-    files = [path for path in sorted(SHIM.iterdir()) if path.is_file()]
+    shim_files = sorted(SHIM.iterdir())
+    files = [path for path in shim_files if path.is_file()]
     return "\0".join(f"{path.name}\0{path.read_text()}" for path in files)
 
 
@@ -179,7 +182,8 @@ def unit(
     require_constants(kernel)
     parameters = parameters_of(declarations, kernel.function, kernel.file)
     _require_buffer_numbers(parameters, kernel)
-    lines = ['#include "prelude.hpp"', *_body(code.text, _call(kernel, parameters)), ""]
+    body = _body(code.text, _call(kernel, parameters))
+    lines = ['#include "prelude.hpp"', *body, ""]
     return "\n".join(lines), parameters, code
 
 

@@ -58,7 +58,8 @@ def _excerpt(text: str, line: int, column: int, shown_as: int) -> str:
     if line > len(lines):
         return ""
     number = f"{shown_as:5}"
-    content = lines[line - 1].replace("\t", " ").rstrip()
+    written_line = lines[line - 1]
+    content = written_line.replace("\t", " ").rstrip()
     margin = " " * len(number)
     indent = " " * (column - 1)
     return f"\n{number} | {content}\n{margin} | {indent}^"
@@ -267,7 +268,8 @@ def _version_of(path: str, arguments: tuple[str, ...], _changed: int) -> Compile
     if answer.returncode != 0:
         reason = answer.stderr.strip() or f"status {answer.returncode}"
         raise ToolError(f"{path} does not say its version: {reason}.", hint=_HINT)
-    return Compiler(path, answer.stdout.partition("\n")[0].strip(), arguments)
+    first_line = answer.stdout.partition("\n")[0]
+    return Compiler(path, first_line.strip(), arguments)
 
 
 @cache

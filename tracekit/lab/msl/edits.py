@@ -50,11 +50,13 @@ class KernelText:
 
     def locate_line(self, line: int) -> tuple[str, int]:
         """Return the file, and its line, that a line of the text comes from."""
-        index = bisect_right([origin.first_line for origin in self.origins], line) - 1
+        first_lines = [origin.first_line for origin in self.origins]
+        index = bisect_right(first_lines, line) - 1
         if index < 0:
             return self.file, line
         origin = self.origins[index]
-        return origin.file, origin.line + line - origin.first_line
+        file_line = origin.line + line - origin.first_line
+        return origin.file, file_line
 
     @property
     def file(self) -> str:
@@ -109,13 +111,15 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> Edited:
         if edit.start < end:
             continue
         append_piece(text[end : edit.start])
-        line_breaks = "\n" * text.count("\n", edit.start, edit.end)
+        break_count = text.count("\n", edit.start, edit.end)
+        line_breaks = "\n" * break_count
         # Inside a new piece every column is that of the piece's start; after it all is moved.
         append_piece(edit.new + line_breaks)
         end = edit.end
         old_column = end - (text.rfind("\n", 0, end) + 1)
         new_column = length - line_start
-        shifts.setdefault(line + 1, []).append((new_column + 1, old_column - new_column))
+        shift = (new_column + 1, old_column - new_column)
+        shifts.setdefault(line + 1, []).append(shift)
     append_piece(text[end:])
     return Edited("".join(pieces), shifts)
 
@@ -170,10 +174,12 @@ def with_includes(
     numbers: dict[Path, int] = {}
 
     def add(text: str, file: Path, depth: int) -> None:
-        origins.append(Origin(len(joined) + 1, file.name, 1))
+        origin = Origin(len(joined) + 1, file.name, 1)
+        origins.append(origin)
         lines = text.split("\n")
         code_lines = without_comments(text).split("\n")
-        for number, (line, code) in enumerate(zip(lines, code_lines, strict=True), start=1):
+        numbered_lines = enumerate(zip(lines, code_lines, strict=True), start=1)
+        for number, (line, code) in numbered_lines:
             target = _find_included(code, (file.parent, *folders))
             if target is None:
                 joined.append(line)
@@ -181,7 +187,8 @@ def with_includes(
             if depth > _DEEPEST or sum(map(len, joined)) > LONGEST_TEXT:
                 raise InputError(f"{file.name} includes too much; does a file include itself?")
             include(target, depth + 1)
-            origins.append(Origin(len(joined) + 1, file.name, number + 1))
+            next_origin = Origin(len(joined) + 1, file.name, number + 1)
+            origins.append(next_origin)
 
     def include(file: Path, depth: int) -> None:
         try:

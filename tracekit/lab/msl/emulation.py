@@ -86,7 +86,8 @@ def _kernel(entry: dict[str, Any]) -> Generated:
 
 def _find_template(text: str, function: str) -> str:
     """Return the template arguments in the instantiation of a function; empty without one."""
-    match = re.search(rf"decltype\({re.escape(function)}<(.*)>\)", text)
+    pattern = rf"decltype\({re.escape(function)}<(.*)>\)"
+    match = re.search(pattern, text)
     if match is None:
         return ""
     return match[1]
@@ -95,7 +96,8 @@ def _find_template(text: str, function: str) -> str:
 def _remove_suffixes(function: str, array_count: int, template: str) -> str:
     """Remove the prefix, types and template arguments that MLX adds to the name of a kernel."""
     name = function.removeprefix(_PREFIX)
-    name = re.sub(rf"(?:{_TYPE}){{{array_count}}}$", "", name)
+    type_suffixes = rf"(?:{_TYPE}){{{array_count}}}$"
+    name = re.sub(type_suffixes, "", name)
     if template:
         values = template.replace(", -", "__")
         values = re.sub(r", |-", "_", values)
@@ -119,7 +121,8 @@ class Call:
     def results(self) -> list[mx.array]:
         """Return the present contents of the outputs as MLX arrays, with the same bits."""
         arrays: list[mx.array] = []
-        for output, dtype in zip(self.outputs.values(), self.dtypes, strict=True):
+        typed_outputs = zip(self.outputs.values(), self.dtypes, strict=True)
+        for output, dtype in typed_outputs:
             array = mx.array(output)
             if dtype == mx.bfloat16:
                 array = array.view(mx.bfloat16)
@@ -170,7 +173,8 @@ def _maker(real_maker: Callable[..., Callable[..., list[mx.array]]]) -> Callable
 
     def metal_kernel(*arguments: Any, **options: Any) -> Callable[..., list[mx.array]]:
         real = real_maker(*arguments, **options)
-        declaration: dict[str, Any] = dict(zip(_PARAMETERS, arguments, strict=False))
+        named_arguments = zip(_PARAMETERS, arguments, strict=False)
+        declaration: dict[str, Any] = dict(named_arguments)
         declaration.update(options)
 
         def kernel(**call: Any) -> list[mx.array]:
@@ -201,9 +205,11 @@ def _describe_call(
     dtypes = call["output_dtypes"]
     initial_value = call.get("init_value")
     outputs: dict[str, Array] = {}
-    for name, shape, dtype in zip(names, shapes, dtypes, strict=True):
+    described_outputs = zip(names, shapes, dtypes, strict=True)
+    for name, shape, dtype in described_outputs:
         outputs[name] = _make_output(shape, dtype, initial_value)
-    return Call(source, _describe_inputs(declaration["input_names"], inputs), outputs, dtypes)
+    described_inputs = _describe_inputs(declaration["input_names"], inputs)
+    return Call(source, described_inputs, outputs, dtypes)
 
 
 def _make_inputs(values: Iterable[Any], *, contiguous: bool) -> list[mx.array]:
@@ -267,7 +273,8 @@ def emulation(
 def _program(
     text: str, function: str, template: str, name: str, checked: bool, _compiler: Compiler
 ) -> KernelProgram:
-    return compile_kernel(KernelText(text, function, template, f"{name}.metal"), checked=checked)
+    kernel_text = KernelText(text, function, template, f"{name}.metal")
+    return compile_kernel(kernel_text, checked=checked)
 
 
 def _make_output(shape: Sequence[int], dtype: mx.Dtype, value: float | None) -> Array:
@@ -278,7 +285,8 @@ def _make_output(shape: Sequence[int], dtype: mx.Dtype, value: float | None) -> 
     elif dtype == mx.bool_:
         array[...] = True
     else:
-        array.reshape(-1).view(np.uint8)[...] = 0xFF
+        octets = array.reshape(-1).view(np.uint8)
+        octets[...] = 0xFF
     return array
 
 
@@ -288,7 +296,8 @@ def _numpy_dtype(dtype: mx.Dtype) -> np.dtype[Any]:
         return np.dtype(np.uint16)
     if dtype == mx.bool_:
         return np.dtype(np.bool_)
-    return np.dtype(str(dtype).split(".")[-1])
+    type_name = str(dtype).split(".")[-1]
+    return np.dtype(type_name)
 
 
 def _view_as_numpy(array: mx.array) -> Array:

@@ -375,4 +375,5 @@ def excerpt(text: str, complaints: Iterable[Complaint]) -> Iterator[str]:
         if 0 < complaint.line <= len(lines):
             line = lines[complaint.line - 1]
             yield f"  {line}"
-            yield "  " + re.sub(r"[^\t]", " ", line[: complaint.column - 1]) + "^"
+            text_before = line[: complaint.column - 1]
+            yield "  " + re.sub(r"[^\t]", " ", text_before) + "^"

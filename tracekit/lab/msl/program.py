@@ -195,13 +195,15 @@ class _BoundArrays:
         if guarded or array.ctypes.data % _ALIGNMENT:
             room, copy = _copy_with_margins(array)
             if parameter.writable:
-                self._copies.append((parameter.name, array, copy, room))
+                copied_buffer = (parameter.name, array, copy, room)
+                self._copies.append(copied_buffer)
             array = copy
         while len(self.table) <= parameter.index:
             self.table.append(_BufferStruct(None, 0, None))
         touched = None
         if checked:
-            bits = np.zeros(array.nbytes // 64 + 1, np.uint64)
+            word_count = array.nbytes // 64 + 1
+            bits = np.zeros(word_count, np.uint64)
             self.touched[parameter.name] = bits
             touched = bits.ctypes.data
         self.table[parameter.index] = _BufferStruct(array.ctypes.data, array.nbytes, touched)
@@ -221,12 +223,14 @@ class _BoundArrays:
 
 def _copy_with_margins(array: Array) -> tuple[Array, Array]:
     """Return memory with margins, and a copy of the array in its middle, at an even address."""
-    room = np.empty(array.nbytes + 2 * _MARGIN + _ALIGNMENT, np.uint8)
+    room_size = array.nbytes + 2 * _MARGIN + _ALIGNMENT
+    room = np.empty(room_size, np.uint8)
     start = _MARGIN + -room.ctypes.data % _ALIGNMENT
     end = start + array.nbytes
     room[:start] = _UNTOUCHED
     room[end:] = _UNTOUCHED
-    copy = room[start:end].view(array.dtype).reshape(array.shape)
+    aligned = room[start:end].view(array.dtype)
+    copy = aligned.reshape(array.shape)
     copy[...] = array
     return room, copy
 
@@ -346,7 +350,8 @@ class KernelProgram:
         bound = _BoundArrays()
         for name, index in expected_buffers.items():
             parameter = self.parameters[index]
-            array = _fitting(buffers[name], parameter, self._library.entry.parameters[index])
+            entry_parameter = self._library.entry.parameters[index]
+            array = _fitting(buffers[name], parameter, entry_parameter)
             other_arrays = [other_array for key, other_array in buffers.items() if key != name]
             alone = not any(np.may_share_memory(array, other_array) for other_array in other_arrays)
             bound.add(parameter, array, checked=self.checked, alone=alone)
@@ -396,7 +401,8 @@ class KernelProgram:
         for parameter in self.parameters:
             if parameter.name in bound.touched and not parameter.is_reference:
                 moved = counts.traffic[parameter.index]
-                touched = int(np.bitwise_count(bound.touched[parameter.name]).sum(dtype=np.int64))
+                touched_counts = np.bitwise_count(bound.touched[parameter.name])
+                touched = int(touched_counts.sum(dtype=np.int64))
                 traffic[parameter.name] = BufferTraffic(moved.loaded, moved.stored, touched)
         return Statistics(
             counts.barriers, counts.simd_operations, counts.threadgroup_bytes, traffic

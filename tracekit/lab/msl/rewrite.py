@@ -86,7 +86,8 @@ def refuse_unknown(code: str, original: str, kernel: KernelText) -> None:
 
 
 def _refuse(kernel: KernelText, code: str, offset: int, message: str, *, hint: str = "") -> None:
-    file, line = kernel.locate_line(code.count("\n", 0, offset) + 1)
+    line_in_text = code.count("\n", 0, offset) + 1
+    file, line = kernel.locate_line(line_in_text)
     column = offset - code.rfind("\n", 0, offset)
     raise UsageError(f"{file}:{line}:{column}: {message}.", hint=hint)
 
@@ -106,7 +107,8 @@ _AFTER_PARAMETERS = re.compile(r"\)\s*(?:const\s+)?$")
 
 def says_where_this_lies(code: str, start: int) -> bool:
     """Return whether the address space that starts there belongs to a member function."""
-    return _AFTER_PARAMETERS.search(code[max(0, start - 40) : start]) is not None
+    text_before = code[max(0, start - 40) : start]
+    return _AFTER_PARAMETERS.search(text_before) is not None
 
 
 def repeated_overloads(code: str, *, checked: bool) -> Iterator[tuple[int, int]]:
@@ -211,10 +213,12 @@ def checked_pointers(code: str, kernel: KernelText) -> Iterator[Edit]:
         covered.append(match.span())
     for match in _ARRAY.finditer(code):
         names.add(match["name"])
-        yield Edit(match.start(), match.end(), f"{_pointer(match)} {match['name']}")
+        pointer = f"{_pointer(match)} {match['name']}"
+        yield Edit(match.start(), match.end(), pointer)
         covered.append(match.span())
     for match in re.finditer(r"\bdevice\b(?!\s*\()", code):
-        is_pointer = any(start <= match.start() < end for start, end in covered)
+        are_covering = [start <= match.start() < end for start, end in covered]
+        is_pointer = any(are_covering)
         is_qualifier = says_where_this_lies(code, match.start())
         if not (is_pointer or is_qualifier or _REFERENCE.match(code, match.end())):
             hint = "Run it unchecked, or write it as a pointer `device T*`."
@@ -238,11 +242,14 @@ def _pointer(match: re.Match[str]) -> str:
 def _cast(code: str, match: re.Match[str]) -> Iterator[Edit]:
     """Turn `reinterpret_cast<device T*>(x)` into a cast that a class can have."""
     start = max(0, match.start() - 80)
-    cast_head = re.search(r"\breinterpret_cast\s*<\s*$", code[start : match.start()])
+    text_before = code[start : match.start()]
+    cast_head = re.search(r"\breinterpret_cast\s*<\s*$", text_before)
     cast_tail = re.match(r"\s*(?:const\s*)?>", code[match.end() :])
     if cast_head and cast_tail:
-        yield Edit(start + cast_head.start(), match.start(), "(")
-        yield Edit(match.end(), match.end() + cast_tail.end(), ")")
+        cast_start = start + cast_head.start()
+        yield Edit(cast_start, match.start(), "(")
+        cast_end = match.end() + cast_tail.end()
+        yield Edit(match.end(), cast_end, ")")
 
 
 _ADDRESS = re.compile(r"(?<=[=(,{\[?:|!<>+*/;-])\s*&\s*(\w+)\s*(\[)")
@@ -336,7 +343,8 @@ def rewritten(kernel: KernelText, *, checked: bool) -> Edited:
     for pattern in (_INSTANCE, _LEFT_OUT):
         text = pattern.sub(lambda match: blank(match[0]), text)
     for start, end in repeated_overloads(without_strings(text), checked=checked):
-        text = text[:start] + blank(text[start:end]) + text[end:]
+        removed = blank(text[start:end])
+        text = text[:start] + removed + text[end:]
     code = without_strings(text)
     edits = [
         *with_constants(code, kernel),
@@ -368,7 +376,8 @@ def _rewrite_shared(code: str) -> Iterator[Edit]:
     for match in _SHARED.finditer(code):
         references = ""
         for name, sizes in _DECLARATOR.findall(match["names"]):
-            kind = f"{match['type']}{sizes}".replace("\n", " ").strip()
+            declaration = f"{match['type']}{sizes}"
+            kind = declaration.replace("\n", " ").strip()
             references += f"auto& {name} = tracekit::shared<{kind}>({number}); "
             number += 1
         yield Edit(match.start(), match.end(), references.rstrip())
@@ -437,7 +446,8 @@ def _blank_words(text: str, code: str, replaced: Collection[int], kernel: Kernel
             _refuse(kernel, code, match.start(), message, hint=hint)
         is_constant = match[0] == "constant" and not is_qualifier
         new = "const" if is_constant and not _is_const(code, match) else ""
-        characters[match.start() : match.end()] = new.ljust(len(match[0]))
+        padded = new.ljust(len(match[0]))
+        characters[match.start() : match.end()] = padded
     return "".join(characters)
 
 

@@ -121,7 +121,8 @@ def instances_of(code: str) -> list[Instance]:
         host_name = "".join(re.findall(r'"([^"]*)"', host_name_text))
         end = closing(declaration, name_match.end() - 1)
         arguments = declaration[name_match.end() : end].split()
-        instances.append(Instance(host_name, name_match[1], " ".join(arguments)))
+        instance = Instance(host_name, name_match[1], " ".join(arguments))
+        instances.append(instance)
     return instances
 
 
@@ -174,7 +175,8 @@ def parameters_of(code: str, function: str, file: str) -> tuple[Parameter, ...]:
     """
     opening = _find_parameters(code, function)
     if opening is not None:
-        pieces = split_parameters(code[opening + 1 : closing(code, opening)])
+        parameter_text = code[opening + 1 : closing(code, opening)]
+        pieces = split_parameters(parameter_text)
         return _number_parameters([_parameter(piece, file) for piece in pieces])
     kernel_names = ", ".join(dict.fromkeys(kernels_of(code)))
     hint = "It has no kernel function at all."
@@ -198,7 +200,8 @@ def _find_parameters(code: str, function: str) -> int | None:
 
 
 def _parameter(text: str, file: str) -> Parameter:
-    attributes = ",".join(match[1] for match in _ATTRIBUTE.finditer(text))
+    attribute_names = [match[1] for match in _ATTRIBUTE.finditer(text)]
+    attributes = ",".join(attribute_names)
     declaration = _ATTRIBUTE.sub(" ", text)
     name_match = re.search(r"(\w+)\s*(?:\[[^\]]*\]\s*)?(?:=.*)?$", declaration.strip())
     if name_match is None:
@@ -220,14 +223,19 @@ def _parameter(text: str, file: str) -> Parameter:
     condition_match = re.search(r"function_constant\(\s*(\w+)\s*\)", attributes)
     pointee = re.split(r"[*&]", declaration)[0]
     element = re.sub(r"\b(?:device|constant|threadgroup|const|volatile)\b", " ", pointee)
+    index = -1
+    if index_match:
+        index = int(index_match[1])
+    condition = condition_match[1] if condition_match else ""
+    writable = space == "device" and not re.search(r"\bconst\b", pointee)
     return Parameter(
         name,
         kind,
-        index=int(index_match[1]) if index_match else -1,
+        index=index,
         address_space=space,
         element=" ".join(element.split()),
-        condition=condition_match[1] if condition_match else "",
-        writable=space == "device" and not re.search(r"\bconst\b", pointee),
+        condition=condition,
+        writable=writable,
         is_reference="&" in declaration,
     )
 

@@ -82,7 +82,8 @@ class Declared:
         open_values = [self.choices[name] for name in open_names]
         cases: list[dict[str, Any]] = []
         for values in product(*open_values):
-            case: dict[str, Any] = dict(zip(open_names, values, strict=True))
+            named_values = zip(open_names, values, strict=True)
+            case: dict[str, Any] = dict(named_values)
             case.update(chosen_values)
             cases.append(case)
         return cases
@@ -125,7 +126,8 @@ def declared_by(
     make: Make, name: str, file: Path, neighbours: NeighbourModules | None = None
 ) -> Declared:
     """Return the check that a function marked `@check` declares."""
-    return Declared(name, file, make, getattr(make, _MARK), neighbours or NeighbourModules())
+    marked = getattr(make, _MARK)
+    return Declared(name, file, make, marked, neighbours or NeighbourModules())
 
 
 def load(file: Path) -> Declared:
@@ -177,7 +179,8 @@ def check_subjects(
 @contextmanager
 def _numbers_kept() -> Generator[None]:
     """Restore the generators of MLX and numpy at the end, for the program around us."""
-    high_half, low_half = cast("Any", mx.random.state)[0].tolist()
+    random_state = cast("Any", mx.random.state)
+    high_half, low_half = random_state[0].tolist()
     numpy_state = np.random.get_state()  # noqa: NPY002  as above
     try:
         yield

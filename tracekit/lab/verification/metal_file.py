@@ -44,7 +44,8 @@ def triple(words: str, option: str) -> tuple[int, int, int]:
         message = f"Invalid size {option} {words!r}." if words else f"{option} is not given."
         raise UsageError(message, hint=f"Write for example {option} 256,1,1.")
     sizes = [int(word) for word in words.split(",")]
-    x, y, z = [*sizes, 1, 1][:3]
+    padded_sizes = [*sizes, 1, 1]
+    x, y, z = padded_sizes[:3]
     return x, y, z
 
 
@@ -105,14 +106,16 @@ class BoundBuffer:
     def make_poison(self) -> Array:
         """Return as many elements, all NaN, or with all bits set if the dtype has no NaN."""
         array = np.empty_like(self.array)
-        array.reshape(-1).view(np.uint8)[...] = 0xFF
+        octets = array.reshape(-1).view(np.uint8)
+        octets[...] = 0xFF
         return array
 
     def readable(self, array: Array) -> Array:
         """Return contents of this dtype as numbers that numpy can compute with."""
         if self.dtype != BFLOAT16:
             return array
-        return (array.astype(np.uint32) << 16).view(np.float32)
+        high_halves = array.astype(np.uint32) << 16
+        return high_halves.view(np.float32)
 
 
 def buffer(words: str, *, seed: int) -> BoundBuffer:
@@ -126,12 +129,14 @@ def buffer(words: str, *, seed: int) -> BoundBuffer:
         raise UsageError(f"--buffer {words!r} names no parameter.", hint=_HINT)
     if form.endswith(".npy"):
         array = load_array(Path(form))
-        return BoundBuffer(name, str(array.dtype), np.ascontiguousarray(array), is_given=True)
+        contiguous = np.ascontiguousarray(array)
+        return BoundBuffer(name, str(array.dtype), contiguous, is_given=True)
     match = _FORM.fullmatch(form)
     if match is None or match["dtype"] not in DTYPES:
         raise UsageError(f"--buffer {words!r} cannot be read.", hint=_HINT)
     dtype = match["dtype"]
-    shape = tuple(int(size) for size in (match["shape"] or "1").split(","))
+    written_sizes = (match["shape"] or "1").split(",")
+    shape = tuple(int(size) for size in written_sizes)
     needed = 8 * prod(shape)
     if needed > psutil.virtual_memory().total:
         raise UsageError(f"--buffer {words} takes more memory than this machine has.")
@@ -152,7 +157,8 @@ def load_array(file: Path) -> Array:
     except (OSError, ValueError, EOFError) as error:
         raise InputError(f"{file} cannot be read as an array of numpy: {error}.") from error
     if isinstance(array, np.ndarray) and array.dtype.names:
-        return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        contiguous = np.ascontiguousarray(array)
+        return contiguous.reshape(-1).view(np.uint8)
     if not isinstance(array, np.ndarray) or str(array.dtype) not in (*DTYPES, "float64"):
         kind = getattr(array, "dtype", type(array).__name__)
         raise InputError(f"{file} holds {kind}, which is not one of {', '.join(DTYPES)}.")
@@ -187,7 +193,8 @@ def _drawn(
 
 def _encode_values(values: Array, dtype: str) -> Array:
     if dtype == BFLOAT16:
-        rounded = mx.array(values.astype(np.float32)).astype(mx.bfloat16)
+        floats = mx.array(values.astype(np.float32))
+        rounded = floats.astype(mx.bfloat16)
         return np.array(rounded.view(mx.uint16))
     kind = np.dtype(dtype)
     if kind.kind in "iu":
@@ -243,15 +250,18 @@ def metal_subject(file: Path, launch: LaunchWords, seed: int) -> VerifiedCase:
         written_names = [parameter.name for parameter in needed_parameters if parameter.writable]
         contents = _initial_contents(buffers, written_names)
         memory = pairs(launch.threadgroup_memory, "--threadgroup-memory")
+        grid = triple(launch.grid, "--grid")
+        threadgroup = triple(launch.threadgroup, "--threadgroup")
+        memory_bytes = _threadgroup_bytes(memory)
         statistics = program.run(
             contents,
-            grid=triple(launch.grid, "--grid"),
-            threadgroup=triple(launch.threadgroup, "--threadgroup"),
+            grid=grid,
+            threadgroup=threadgroup,
             order=order,
             seed=seed,
             lenient=launch.lenient,
             patience=launch.patience,
-            threadgroup_bytes=_threadgroup_bytes(memory),
+            threadgroup_bytes=memory_bytes,
         )
         result_names = list(expected) or written_names
         results = [buffers[name].readable(contents[name]) for name in result_names]
@@ -259,13 +269,15 @@ def metal_subject(file: Path, launch: LaunchWords, seed: int) -> VerifiedCase:
 
     bound = launch.bound
     if bound is None:
-        bound = _bound_of([buffers[name].dtype for name in expected])
+        expected_types = [buffers[name].dtype for name in expected]
+        bound = _bound_of(expected_types)
+    expected_arrays = arrays([load_array(Path(path)) for path in expected.values()])
     return VerifiedCase(
         name=f"{file.name} {kernel.function}",
         parameters={},
         launch=run,
         sources=lambda: (kernel,),
-        expected=arrays([load_array(Path(path)) for path in expected.values()]),
+        expected=expected_arrays,
         bound=bound,
     )
 
@@ -307,7 +319,8 @@ def _threadgroup_bytes(memory: Mapping[str, str]) -> dict[int, int]:
 def _bound_of(dtypes: Sequence[str]) -> float:
     """Return the largest bound of some dtypes."""
     float32_bound = BOUNDS["float32"]
-    return max((BOUNDS.get(dtype, float32_bound) for dtype in dtypes), default=float32_bound)
+    dtype_bounds = [BOUNDS.get(dtype, float32_bound) for dtype in dtypes]
+    return max(dtype_bounds, default=float32_bound)
 
 
 def _kernel(file: Path, launch: LaunchWords) -> KernelText:
@@ -317,7 +330,8 @@ def _kernel(file: Path, launch: LaunchWords) -> KernelText:
         text = content.decode()
     except UnicodeDecodeError as error:
         raise InputError(f"{file} cannot be read as text: {error}.") from error
-    text, origins = with_includes(text, file, [Path(folder) for folder in launch.includes])
+    folders = [Path(folder) for folder in launch.includes]
+    text, origins = with_includes(text, file, folders)
     names = list(dict.fromkeys(kernels_of(without_comments(text))))
     if not names and not launch.function:
         raise InputError(
@@ -329,12 +343,14 @@ def _kernel(file: Path, launch: LaunchWords) -> KernelText:
             f"{file} has {len(names)} kernels: {', '.join(names)}.",
             hint="Choose one with --function.",
         )
+    function = launch.function or names[0]
+    constants = _constants(launch)
     return KernelText(
         text=text,
-        function=launch.function or names[0],
+        function=function,
         template=launch.template,
         name=file.name,
-        constants=_constants(launch),
+        constants=constants,
         origins=origins,
     )
 

@@ -66,9 +66,8 @@ def _decode(kernel: Kernel) -> Callable[..., Check]:
         kv_heads: KvHeads = 1,
         group: Group = 2,
     ) -> Check:
-        return decode_check(
-            kernel, draw_trapped_problem(dtype, int(head_dim), block_size, kv_heads, group)
-        )
+        problem = draw_trapped_problem(dtype, int(head_dim), block_size, kv_heads, group)
+        return decode_check(kernel, problem)
 
     return decode
 
@@ -90,14 +89,17 @@ def rmsnorm_linear(
     x = as_float64(problem.x)
     gain = as_float64(problem.gain)
     weight = as_float64(problem.weight)
+    x_bytes = across * rows * dims * size
+    gain_bytes = down * across * dims * size
+    weight_bytes = down * out_dims * dims * size
     return Check(
         run=lambda: fused_kernel(problem),
         expected=reference(x, gain, weight, problem.eps),
         bound=BOUNDS[dtype],
         loaded={
-            "x": across * rows * dims * size,
-            "gain": down * across * dims * size,
-            "weight": down * out_dims * dims * size,
+            "x": x_bytes,
+            "gain": gain_bytes,
+            "weight": weight_bytes,
         },
     )
 
@@ -139,12 +141,14 @@ def decode_check(
     """
     how = plan(problem, kernel=kernel, hd_tile=hd_tile, partitions=partitions)
     scale = problem.head_dim**-0.5
-    rows = int(np.array(problem.context_lens).sum()) * how.rereads(problem.group)
+    context_rows = int(np.array(problem.context_lens).sum())
+    rows = context_rows * how.rereads(problem.group)
     loaded = rows * problem.kv_heads * problem.head_dim * problem.dtype.size
+    dtype_name = str(problem.dtype).rpartition(".")[2]
     return Check(
         run=lambda: paged_decode(problem, scale=scale, how=how),
         expected=reference_of(problem, scale=scale),
-        bound=BOUNDS[str(problem.dtype).rpartition(".")[2]],
+        bound=BOUNDS[dtype_name],
         loaded={"k_pages": loaded, "v_pages": loaded},
     )
 

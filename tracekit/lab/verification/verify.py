@@ -163,11 +163,14 @@ def verify(
     kernels = tuple(launch.kernel.function for launch in launches)
     moved = _moved_bytes(launches)
     error = within_bound(answers, subject.expected, subject.bound)  # first: it compares shapes
+    compiles = ProofVerdict(Question.COMPILES, PASSED, _count_kernels(kernels))
+    synchronises = ProofVerdict(Question.SYNCHRONISATION, PASSED, _describe_meetings(launches))
+    stays_within = ProofVerdict(Question.BOUNDS, PASSED, "every access to a buffer was watched")
     verdicts = (
-        ProofVerdict(Question.COMPILES, PASSED, _count_kernels(kernels)),
+        compiles,
         address_spaces([launch.kernel for launch in launches]),
-        ProofVerdict(Question.SYNCHRONISATION, PASSED, _describe_meetings(launches)),
-        ProofVerdict(Question.BOUNDS, PASSED, "every access to a buffer was watched"),
+        synchronises,
+        stays_within,
         ProofVerdict(Question.ENDS, PASSED),
         orders_agree(answers),
         all_written(answers, subject.expected),
@@ -195,9 +198,10 @@ def _moved_bytes(launches: Sequence[Launched]) -> tuple[MovedBytes, ...]:
     for launch in launches:
         function = launch.kernel.function
         for buffer, traffic in launch.statistics.traffic.items():
-            moved.append(
-                MovedBytes(function, buffer, traffic.loaded, traffic.stored, traffic.touched)
+            moved_bytes = MovedBytes(
+                function, buffer, traffic.loaded, traffic.stored, traffic.touched
             )
+            moved.append(moved_bytes)
     return tuple(moved)
 
 
@@ -218,7 +222,8 @@ def _report_stop(subject: VerifiedCase, error: KernelError, order: ThreadOrder) 
             Question.ADDRESS_SPACES, NOT_CHECKED, reason.message
         )
     verdicts[defect.question] = defect
-    return Verification(subject.name, subject.parameters, (), tuple(verdicts.values()))
+    all_verdicts = tuple(verdicts.values())
+    return Verification(subject.name, subject.parameters, (), all_verdicts)
 
 
 def _blame(error: KernelError, order: ThreadOrder) -> ProofVerdict:
@@ -330,7 +335,8 @@ def _describe_traffic(moved: MovedBytes) -> str:
         f"stored, {moved.touched:,} touched"
     )
     if moved.loaded and moved.touched:
-        line += f", {moved.loaded / moved.touched:.1f} loads of a byte"
+        loads_per_byte = moved.loaded / moved.touched
+        line += f", {loads_per_byte:.1f} loads of a byte"
     return line
 
 
@@ -367,15 +373,18 @@ def orders_agree(answers: Answers) -> ProofVerdict:
     if not other_answers:
         return ProofVerdict(question, NOT_CHECKED, f"only the order {first_order} was run")
     for order, got in other_answers:
-        for number, (array, other_array) in enumerate(zip(reference, got, strict=True)):
+        numbered_pairs = enumerate(zip(reference, got, strict=True))
+        for number, (array, other_array) in numbered_pairs:
             both_nan = (array != array) & (other_array != other_array)  # noqa: PLR0124
             differs = ~((array == other_array) | both_nan)
             if differs.any():
-                place = _place(np.argwhere(differs)[0], number, len(got))
+                first_difference = np.argwhere(differs)[0]
+                place = _place(first_difference, number, len(got))
+                difference_count = np.count_nonzero(differs)
                 return ProofVerdict(
                     question,
                     DEFECT,
-                    f"{np.count_nonzero(differs)} of {differs.size} elements differ "
+                    f"{difference_count} of {differs.size} elements differ "
                     f"between {first_order} "
                     f"and {order}, the first at {place}: a barrier is missing, or threads race.",
                 )
@@ -395,11 +404,13 @@ def all_written(answers: Answers, expected: Sequence[Array] = ()) -> ProofVerdic
             if expected:
                 unexpected = unexpected & ~np.isnan(expected[number])
             if unexpected.any():
-                place = _place(np.argwhere(unexpected)[0], number, len(got))
+                first_unexpected = np.argwhere(unexpected)[0]
+                place = _place(first_unexpected, number, len(got))
+                unexpected_count = np.count_nonzero(unexpected)
                 return ProofVerdict(
                     question,
                     DEFECT,
-                    f"{np.count_nonzero(unexpected)} of {output.size} elements are NaN in the "
+                    f"{unexpected_count} of {output.size} elements are NaN in the "
                     f"order {order}, the first at {place}: never written, or computed of memory "
                     "that was never written.",
                 )
@@ -421,7 +432,8 @@ def within_bound(answers: Answers, expected: Sequence[Array], bound: float) -> P
     worst_place = ""
     for order, got in answers.items():
         _require_same_shapes(got, expected)
-        for number, (array, expected_array) in enumerate(zip(got, expected, strict=True)):
+        numbered_pairs = enumerate(zip(got, expected, strict=True))
+        for number, (array, expected_array) in numbered_pairs:
             error, index = error_and_place(array, expected_array)
             if error > worst:
                 worst = error
@@ -453,11 +465,14 @@ def error_and_place(got: Array, expected: Array) -> tuple[float, Array]:
         return 0.0, np.zeros(got.ndim, int)
     ours = got.astype(np.float64)
     theirs = expected.astype(np.float64)
-    equal_mask = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
+    are_both_nan = np.isnan(ours) & np.isnan(theirs)
+    equal_mask = (ours == theirs) | are_both_nan
     with np.errstate(invalid="ignore"):
-        off = np.where(equal_mask, 0.0, np.abs(ours - theirs))
+        distances = np.abs(ours - theirs)
+        off = np.where(equal_mask, 0.0, distances)
     off = np.nan_to_num(off, nan=np.inf, posinf=np.inf)
-    place = np.unravel_index(int(np.argmax(off)), off.shape)
+    worst_index = int(np.argmax(off))
+    place = np.unravel_index(worst_index, off.shape)
     finite = np.abs(theirs[np.isfinite(theirs)])
     largest = float(finite.max(initial=0.0)) or 1.0
     return float(off[place]) / largest, np.array(place)

@@ -162,7 +162,8 @@ def decide_exactly(
     worst = max(expected, default=0.0)
     best = min(expected, default=0.0)
     all_changes = list(chain.from_iterable(sessions))
-    beyond = sum(change - worst >= threshold for change in all_changes)
+    are_beyond = [change - worst >= threshold for change in all_changes]
+    beyond = sum(are_beyond)
     if not beyond:
         return Ruling(_decide_within(all_changes, worst, best, threshold))
     if len(sessions) == 1:
@@ -183,7 +184,8 @@ def _decide_within(
     all_changes: Sequence[float], worst: float, best: float, threshold: float
 ) -> Verdict:
     """Return the verdict on counts of which no pair is worse by the threshold."""
-    if all(change - best <= -threshold for change in all_changes):
+    are_better = [change - best <= -threshold for change in all_changes]
+    if all(are_better):
         return Verdict.BETTER
     if all(change < best for change in all_changes):
         return Verdict.SLIGHTLY_BETTER
@@ -251,7 +253,8 @@ class MetricPairs:
 
     def middle(self, changes: Sequence[float]) -> float:
         """Return the middle of changes on the plain scale: a ratio less one, or a difference."""
-        return plain_change(middle(changes, self.expected), self.gated.scale)
+        middle_change = middle(changes, self.expected)
+        return plain_change(middle_change, self.gated.scale)
 
     def interval(self) -> Interval | None:
         """Return the change of all sessions on the plain scale; None for too few pairs."""
@@ -262,15 +265,20 @@ class MetricPairs:
         if interval is None or pair_count < self.policy.min_pairs:
             return None
         scale = self.gated.scale
+        middle_change = plain_change(interval.middle, scale)
+        lower_bound = plain_change(interval.lower_bound, scale)
+        upper_bound = plain_change(interval.upper_bound, scale)
         return Interval(
-            plain_change(interval.middle, scale),
-            plain_change(interval.lower_bound, scale),
-            plain_change(interval.upper_bound, scale),
+            middle_change,
+            lower_bound,
+            upper_bound,
         )
 
     def ruling(self) -> Ruling | None:
         """Return the ruling on the metric; None for too few pairs."""
-        turn = -1 if self.better is Better.HIGHER else 1
+        turn = 1
+        if self.better is Better.HIGHER:
+            turn = -1
         sessions = [_turn_changes(session_changes, turn) for session_changes in self.sessions]
         expected = _turn_changes(self.expected, turn)
         threshold = self.gated.threshold

@@ -104,7 +104,8 @@ def beginning_of(past: Past) -> Drift | None:
     night_levels = levels(past.series, past.anchors)
     if not night_levels.nights or past.turn == 0:
         return None
-    *earlier_levels, tonight = past.turn * np.eye(len(night_levels.nights))
+    each_night = np.eye(len(night_levels.nights))
+    *earlier_levels, tonight = past.turn * each_night
     losses: list[_Lost] = []
     for place, level in enumerate(earlier_levels):
         losses.append((place, *night_levels.total(tonight - level)))
@@ -122,7 +123,8 @@ def ramp_of(past: Past) -> Ramp | None:
     if not ramps:
         return None
     ramp = ramps[-1]
-    continues_tonight = ramp.last_night == len(past.series.points) - 1
+    last_place = len(past.series.points) - 1
+    continues_tonight = ramp.last_night == last_place
     if continues_tonight and past.turn * ramp.rate > 0:
         return ramp
     return None
@@ -134,7 +136,8 @@ def _latest(losses: Sequence[_Lost]) -> _Lost:
     candidates: list[_Lost] = []
     for loss in losses:
         _, change, deviation = loss
-        if change >= max(largest_loss - _HALF * deviation, largest_loss / 2):
+        nearly_largest = max(largest_loss - _HALF * deviation, largest_loss / 2)
+        if change >= nearly_largest:
             candidates.append(loss)
     return candidates[0]
 
@@ -145,16 +148,19 @@ def _contrasts(night_levels: NightLevels, past: Past) -> Iterator[_Lost]:
     Each contrast is the last night of the earlier level, -1 for the beginning of the chain; the
     change for the worse; and its standard deviation.
     """
-    nights = past.turn * np.eye(len(night_levels.nights))
+    each_night = np.eye(len(night_levels.nights))
+    nights = past.turn * each_night
     least_difference = POLICY.agreement * past.threshold
-    for begin in reversed(range(len(nights) - _LATEST - _WINDOW + 1)):
+    last_begin = len(nights) - _LATEST - _WINDOW
+    for begin in reversed(range(last_begin + 1)):
         level = nights[begin : begin + _WINDOW].mean(axis=0)
         differences = (nights[-_LATEST:] - level) @ night_levels.values
         if differences.min() >= least_difference:  # otherwise it may be a single odd night
             weights = nights[-_LATEST:].mean(axis=0) - level
             yield begin + _WINDOW - 1, *night_levels.total(weights)
     if moves(past.series):  # against a fixed commit, tonight's own pairs judge tonight
-        yield -1, *night_levels.total(nights[-1])
+        total_loss = night_levels.total(nights[-1])
+        yield -1, *total_loss
 
 
 def _drift(
@@ -168,14 +174,17 @@ def _drift(
     change = past.turn * worse
     half = _HALF * deviation
     scale = past.series.scale
+    nights = len(points) - base_place - 1
+    lower_bound = plain_change(change - half, scale)
+    upper_bound = plain_change(change + half, scale)
     return Drift(
-        nights=len(points) - base_place - 1,
+        nights=nights,
         since=points[first_place].at,
         base_commit=base_commit,
         last_commit=points[-1].commit,
         change=plain_change(change, scale),
-        lower_bound=plain_change(change - half, scale),
-        upper_bound=plain_change(change + half, scale),
+        lower_bound=lower_bound,
+        upper_bound=upper_bound,
     )
 
 
@@ -200,7 +209,8 @@ def with_drift(
             if judged.gated:
                 past = past_of(night, capture, judged, earlier_series, accepted)
             pasts.append(past)
-        entries[entry.capture] = _with_drift(entry, pasts, workloads.get(capture))
+        capture_drifts = _with_drift(entry, pasts, workloads.get(capture))
+        entries[entry.capture] = capture_drifts
     anchor_names = [name for name in entries if name.endswith(ANCHORED)]
     for name in anchor_names:
         capture = name.removesuffix(ANCHORED)
@@ -225,7 +235,8 @@ def _with_drift(entry: Entry, pasts: Sequence[Past | None], workloads: Path | No
             origin = _origin(new, old, past)
             search = _search(origin.drift, new, entry, workloads)
             is_dated = bool(origin.words)
-            new = replace(new, reason=" ".join([new.reason, *origin.words]))
+            sentences = [new.reason, *origin.words]
+            new = replace(new, reason=" ".join(sentences))
         judged.append(new)
     return _conclude_entry(entry, judged, search)
 
@@ -258,7 +269,8 @@ def _join(capture_entry: Entry, anchor: Entry) -> tuple[Entry, Entry]:
         if metric.outcome is Outcome.REGRESSION and anchor_metric is not None:
             shared_names.add(metric.metric)
             words = f"Against the anchor, {against}: {_describe_change(anchor_metric)}."
-            capture_metrics.append(replace(metric, reason=f"{metric.reason} {words}"))
+            explained_metric = replace(metric, reason=f"{metric.reason} {words}")
+            capture_metrics.append(explained_metric)
         else:
             capture_metrics.append(metric)
     if not shared_names:
@@ -284,7 +296,9 @@ def _without_regressions(anchor: Entry, names: set[str], capture: str) -> Entry:
 
 
 def _describe_change(judged: Judged) -> str:
-    change = 0.0 if judged.change is None else judged.change
+    change = 0.0
+    if judged.change is not None:
+        change = judged.change
     return judged.formatter.format_change(change, judged.low, judged.high)
 
 
@@ -302,8 +316,10 @@ def past_of(
     points = _points(earlier_series, capture, judged.metric, own_entry.work)
     points.append(_tonight(night, own_entry, own_metric))
     anchors = _points(earlier_series, capture + ANCHORED, judged.metric)
-    for anchor_entry, anchor_metric in _find_judged(night, capture + ANCHORED, own_metric.metric):
+    anchored_entries = _find_judged(night, capture + ANCHORED, own_metric.metric)
+    for anchor_entry, anchor_metric in anchored_entries:
         anchors.append(_tonight(night, anchor_entry, anchor_metric))
+    latest_points = tuple(points[-_CHAINED:])
     series = Series(
         machine=night.machine,
         plan=night.plan,
@@ -315,9 +331,10 @@ def past_of(
         scale=own_metric.scale,
         threshold=own_metric.threshold,
         gated=own_metric.gated,
-        points=tuple(points[-_CHAINED:]),
+        points=latest_points,
     )
-    return _since_accepted(Past(series, tuple(anchors)), accepted.get(capture))
+    past = Past(series, tuple(anchors))
+    return _since_accepted(past, accepted.get(capture))
 
 
 def _since_accepted(past: Past, baseline: Accepted | None) -> Past:
@@ -331,7 +348,8 @@ def _since_accepted(past: Past, baseline: Accepted | None) -> Past:
         if point.night != baseline.night:
             continue
         begin = place + 1 if moves(past.series) else place
-        series = replace(past.series, points=past.series.points[begin:])
+        later_points = past.series.points[begin:]
+        series = replace(past.series, points=later_points)
         first_time = series.points[0].at
         anchors = [anchor for anchor in past.anchors if anchor.at >= first_time]
         return Past(series, tuple(anchors))
@@ -361,6 +379,9 @@ def _points(
 
 def _tonight(night: Night, entry: Entry, judged: Judged) -> Point:
     measurement = measured_of(entry.pairs, judged)
+    reference_commit = ""
+    if entry.reference:
+        reference_commit = entry.reference.commit
     return Point(
         night.id,
         night.started,
@@ -369,7 +390,7 @@ def _tonight(night: Night, entry: Entry, judged: Judged) -> Point:
         low=measurement["measured_low"],
         high=measurement["measured_high"],
         commit=entry.candidate.commit,
-        reference_commit=entry.reference.commit if entry.reference else "",
+        reference_commit=reference_commit,
     )
 
 
@@ -413,10 +434,11 @@ def sentence(drift: Drift, judged: Judged) -> str:
     """Return a sentence on the change that several nights show."""
     formatter = judged.formatter
     change_words = formatter.format_change(drift.change, drift.lower_bound, drift.upper_bound)
+    threshold = formatter.amount(judged.threshold)
     return (
         f"Over the last {drift.nights} nights, since {drift.since[:10]}, the changes add up to "
         f"{change_words}{_commits(drift)}: worse, beyond the threshold of "
-        f"{formatter.amount(judged.threshold)}."
+        f"{threshold}."
     )
 
 
@@ -432,17 +454,20 @@ def _drift_words(ramp: Ramp, past: Past, judged: Judged) -> str:
     change = judged.formatter.change(ramp.change)
     nights = ramp.last_night - ramp.first_night + 1
     commits = _range(base_commit, points[ramp.last_night].commit)
+    first_day = first_point.at[:10]
+    threshold = judged.formatter.amount(judged.threshold)
     return (
         f"It drifts by {rate} a night, {change} over the last {nights} nights, since "
-        f"{first_point.at[:10]}{commits}: worse, beyond the threshold of "
-        f"{judged.formatter.amount(judged.threshold)}, and no single commit made it."
+        f"{first_day}{commits}: worse, beyond the threshold of "
+        f"{threshold}, and no single commit made it."
     )
 
 
 def _describe_origin(drift: Drift) -> list[str]:
     commits = _commits(drift)
     if drift.nights != 1:
-        return [f"It came in the last {drift.nights} nights, since {drift.since[:10]}{commits}."]
+        first_day = drift.since[:10]
+        return [f"It came in the last {drift.nights} nights, since {first_day}{commits}."]
     if commits:
         return [f"It came tonight{commits}."]
     return []
@@ -462,7 +487,8 @@ def _search(drift: Drift | None, judged: Judged, entry: Entry, workloads: Path |
     """Return the command line that finds the commit with most of the change; empty for none."""
     if drift is None or drift.base_commit == drift.last_commit:
         return ""
-    if not (drift.base_commit.isalnum() and drift.last_commit.isalnum()):
+    has_commits = drift.base_commit.isalnum() and drift.last_commit.isalnum()
+    if not has_commits:
         return ""
     work = entry.candidate
     if work.workload == ANY_PROGRAM:
@@ -471,11 +497,13 @@ def _search(drift: Drift | None, judged: Judged, entry: Entry, workloads: Path |
     last_commit = short_commit(drift.last_commit)
     half_change = abs(drift.change) / 2
     values = [f"{name}={_text(value)}" for name, value in work.parameters.items()]
-    words = ["tracekit", "ab", f"{work.workload}@{base_commit}", *values, "--", *values]
+    base_work = f"{work.workload}@{base_commit}"
+    words = ["tracekit", "ab", base_work, *values, "--", *values]
     words += ["--metric", judged.metric, "--threshold", f"{half_change:.3f}", "--bisect"]
     if workloads is not None:
         words += ["--workloads", str(workloads)]
-    return f"git bisect start {last_commit} {base_commit} && git bisect run {shlex.join(words)}"
+    command = shlex.join(words)
+    return f"git bisect start {last_commit} {base_commit} && git bisect run {command}"
 
 
 def _text(value: object) -> str:
@@ -542,10 +570,11 @@ def anchors_due(
 def _anchored(capture: Capture, reference: Reference, commit: str) -> Capture:
     """Return a capture as it is measured against an anchor: untraced, with nothing to check."""
     metrics = [metric for metric in capture.metrics if metric.metric in UNTRACED or metric.gate]
+    anchored_reference = replace(reference, revision=commit, merge_base="", previous_night=False)
     return replace(
         capture,
         name=capture.name + ANCHORED,
-        reference=replace(reference, revision=commit, merge_base="", previous_night=False),
+        reference=anchored_reference,
         metrics=tuple(metrics),
         traced=0,
         checks=(),
@@ -579,4 +608,5 @@ def _near(past: Past) -> bool:
     values = levels(past.series, past.anchors).values
     if len(values) == 0:
         return False
-    return bool(past.turn * values[-1] >= _NEAR * past.threshold)
+    latest_loss = past.turn * values[-1]
+    return bool(latest_loss >= _NEAR * past.threshold)

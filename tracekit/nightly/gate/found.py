@@ -38,9 +38,13 @@ def judge_age(
         age = (current_time - start).total_seconds()
         if age <= longest:
             return report
-        reason = f"It began {age / 3600:.1f} h ago; --max-age allows {longest / 3600:.1f} h."
-    old = add_outcome_case(Suite(report.plan or "night", Outcome.INCONCLUSIVE, reason))
-    return replace(report, outcome=old.outcome, reason=reason, suites=(*report.suites, old))
+        age_hours = age / 3600
+        longest_hours = longest / 3600
+        reason = f"It began {age_hours:.1f} h ago; --max-age allows {longest_hours:.1f} h."
+    old_suite = Suite(report.plan or "night", Outcome.INCONCLUSIVE, reason)
+    old = add_outcome_case(old_suite)
+    suites = (*report.suites, old)
+    return replace(report, outcome=old.outcome, reason=reason, suites=suites)
 
 
 _HINT = "`tracekit nightly` makes one; a night's folder can be named, too."
@@ -79,7 +83,8 @@ def _find(name: str, plan: NightPlan | None, history: str, *, is_path: bool) -> 
     """Return the night of a name, which may be a path."""
     if is_path:
         path = Path(name)
-        return _read(path.parent if path.name == DOCUMENT else path)
+        folder = path.parent if path.name == DOCUMENT else path
+        return _read(folder)
     if name == LATEST:
         return _latest(plan, history)
     with _open_history(_choose_history(plan, history), name) as store:
@@ -113,7 +118,9 @@ def _latest(plan: NightPlan | None, history: str) -> Night:
             has_other_nights = has_other_nights or bool(store.machines())
     if not has_other_nights:
         raise UsageError("There is no night yet.", hint=_HINT)
-    whose = f" of the plan {plan.name}" if plan else ""
+    whose = ""
+    if plan:
+        whose = f" of the plan {plan.name}"
     raise InconclusiveError(
         f"There is no night{whose} on this machine, {machine}, but there are others.",
         hint="To judge one of those, name it by its id; `tracekit history` lists them.",
@@ -165,9 +172,11 @@ def add_plan_lines(report: GateReport, plan: NightPlan | None) -> GateReport:
     document = open_document(plan.file)
     lines: dict[str, int | None] = {}
     for number, capture in enumerate(plan.captures):
-        lines[capture.name] = document.lines.get((*document.root, "capture", number))
+        route = (*document.root, "capture", number)
+        lines[capture.name] = document.lines.get(route)
     suites = [replace(suite, line=lines.get(suite.name)) for suite in report.suites]
-    return replace(report, suites=tuple(suites), file=in_repository(plan.file))
+    shown_file = in_repository(plan.file)
+    return replace(report, suites=tuple(suites), file=shown_file)
 
 
 def in_repository(file: Path) -> str:

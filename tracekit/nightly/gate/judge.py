@@ -44,13 +44,17 @@ def _describe_rejections(case: MetricPairs) -> str:
 
 def _short(case: MetricPairs) -> str:
     """Return the sessions that have too few pairs that count, in words."""
-    required_count = 1 if case.has_few_traces else case.policy.min_pairs
+    required_count = 1
+    if not case.has_few_traces:
+        required_count = case.policy.min_pairs
     short: list[str] = []
     for name, session_changes in zip(("first", "second"), case.sessions, strict=False):
         number = len(session_changes)
         if number < required_count:
             short.append(f"only {number} pairs of the {name} session count")
-    return f"{' and '.join(short)}, and it takes {required_count}{_describe_rejections(case)}"
+    sessions_words = " and ".join(short)
+    rejections = _describe_rejections(case)
+    return f"{sessions_words}, and it takes {required_count}{rejections}"
 
 
 def _missing(case: MetricPairs) -> str:
@@ -140,6 +144,9 @@ def _start_judgement(case: MetricPairs) -> Judged:
     gated = case.gated
     new = case.values("candidate")
     old = case.values("reference")
+    candidate = median(new) if new else None
+    reference = median(old) if old else None
+    pairs = len(case.changes) if old else len(new)
     return Judged(
         metric=gated.metric,
         unit=case.unit,
@@ -147,9 +154,9 @@ def _start_judgement(case: MetricPairs) -> Judged:
         scale=gated.scale,
         threshold=gated.threshold,
         gated=gated.gate,
-        candidate=median(new) if new else None,
-        reference=median(old) if old else None,
-        pairs=len(case.changes) if old else len(new),
+        candidate=candidate,
+        reference=reference,
+        pairs=pairs,
     )
 
 
@@ -184,18 +191,21 @@ def _decide_outcome(case: MetricPairs, judged: Judged, words: str, wanted_count:
         reason = f"{words}, but only {count_words}{_describe_rejections(case)}."
         return _mark_inconclusive(judged, reason)
     reason = _explain(case, judged, ruling)
+    capitalized_reason = f"{reason[0].upper()}{reason[1:]}."
     return replace(
         judged,
         outcome=ruling.outcome,
         verdict=ruling.verdict.value,
         reproduced=ruling.reproduced,
-        reason=f"{reason[0].upper()}{reason[1:]}.",
+        reason=capitalized_reason,
     )
 
 
 def _compares_counts(case: MetricPairs) -> bool:
     """Tell whether all values are counts, which are compared by their difference."""
-    values = (*case.expected, *case.values("candidate"), *case.values("reference"))
+    candidate_values = case.values("candidate")
+    reference_values = case.values("reference")
+    values = (*case.expected, *candidate_values, *reference_values)
     return case.gated.scale == "difference" and is_exact(values, case.unit)
 
 
@@ -206,10 +216,13 @@ def _explain(case: MetricPairs, judged: Judged, ruling: Ruling) -> str:
     limit = case.gated.threshold
     limit_words = formatter.limit(limit)
     if case.gated.scale == "ratio" and case.better is Better.HIGHER:
-        rate = formatter.amount(1 - 1 / (1 + limit))
+        slowest_share = 1 - 1 / (1 + limit)
+        rate = formatter.amount(slowest_share)
         if rate != formatter.amount(limit):
             limit_words = f"{limit_words} ({rate} of a rate)"
-    short = _short(case) if SHORT in ruling.doubt else ""
+    short = ""
+    if SHORT in ruling.doubt:
+        short = _short(case)
     doubt = ruling.doubt.format(limit=limit_words, short=short)
     change_interval = (judged.change, judged.low, judged.high)
     sentence = sentence_of(ruling.verdict, formatter, change_interval, limit, doubt)
@@ -248,13 +261,16 @@ def judge_entry(
 ) -> tuple[Judged, ...]:
     """Judge all metrics of a capture that the plan names, in its order."""
     changes = accepted.changes if accepted else {}
-    same_work = capture.reference.same_work if capture.reference else None
+    same_work = None
+    if capture.reference:
+        same_work = capture.reference.same_work
     judgements: list[Judged] = []
     for gated in capture.metrics:
         quantity = quantity_of(gated.metric, results)
         metric_pairs = pairs_of(pairs, gated.metric)
         is_traced = bool(metric_pairs) and metric_pairs[0].traced
         expected = changes.get(gated.metric) or None
+        default_count = capture.traced if is_traced else capture.pairs
         judged = judge(
             gated,
             pairs,
@@ -262,7 +278,7 @@ def judge_entry(
             better=quantity.better,
             expected=expected,
             same_work=same_work,
-            wanted_count=capture.traced if is_traced else capture.pairs,
+            wanted_count=default_count,
             policy=policy,
         )
         if same_commit and judged.outcome is not None:
@@ -301,7 +317,10 @@ def quantity_of(metric: str, results: Mapping[str, Quantity]) -> Quantity:
 
 def advise(entry: Entry) -> str:
     """Return advice if a rate of whole turns decides and the sharper median step could instead."""
-    rates = [judged.metric for judged in entry.judged if judged.gated and judged.metric in RATES]
+    judged_rates = [
+        judged.metric for judged in entry.judged if judged.gated and judged.metric in RATES
+    ]
+    rates = judged_rates
     follows_step = any(judged.metric == STEP and not judged.gated for judged in entry.judged)
     if not rates or not follows_step:
         return ""
@@ -373,7 +392,8 @@ def outcome_of(entry: Entry, fail_on: Sequence[str] = ()) -> tuple[Outcome, str]
         return Outcome.INCONCLUSIVE, f"No pair counts: {_find_main_reason(entry.pairs)}."
     traced_sessions = {pair.session for pair in counting_pairs if pair.traced}
     endings = list(_metrics(entry.judged))
-    endings.append(findings_outcome(entry.findings, fail_on, session_count=len(traced_sessions)))
+    session_count = len(traced_sessions)
+    endings.append(findings_outcome(entry.findings, fail_on, session_count=session_count))
     outcome, sentences = _worst_ending(endings)
     if outcome is Outcome.INCONCLUSIVE:
         followed = find_striking(entry.judged)
@@ -397,7 +417,8 @@ def find_striking(judged: Sequence[Judged]) -> str:
         change_interval = (metric.change, metric.low, metric.high)
         words = sentence_of(verdict, metric.formatter, change_interval, metric.threshold)
         sentence = f"{metric.metric} is {words}, but is followed only."
-        striking[sentence] = abs(math.log1p(metric.change))
+        log_change = math.log1p(metric.change)
+        striking[sentence] = abs(log_change)
     return max(striking, key=lambda sentence: striking[sentence], default="")
 
 
@@ -407,9 +428,15 @@ def _find_striking_verdict(metric: Judged) -> Verdict | None:
         return None
     if metric.change is None or metric.low is None or metric.high is None or metric.low <= -1:
         return None
-    ends = Interval(math.log1p(metric.change), math.log1p(metric.low), math.log1p(metric.high))
-    turn = 1 if metric.better == "lower" else -1
-    verdict, _ = verdict_of(ends.orient(turn), math.log1p(metric.threshold))
+    middle_change = math.log1p(metric.change)
+    lower_change = math.log1p(metric.low)
+    upper_change = math.log1p(metric.high)
+    ends = Interval(middle_change, lower_change, upper_change)
+    turn = 1
+    if metric.better != "lower":
+        turn = -1
+    log_threshold = math.log1p(metric.threshold)
+    verdict, _ = verdict_of(ends.orient(turn), log_threshold)
     is_far = abs(metric.change) >= _STRIKING * metric.threshold
     if is_far and verdict in {Verdict.WORSE, Verdict.BETTER}:
         return verdict
@@ -420,7 +447,8 @@ def night_outcome(entries: Sequence[Entry], *, partial: bool) -> tuple[Outcome, 
     """Return the outcome of a night, and the reason."""
     reasons: dict[Outcome, list[str]] = {}
     for entry in entries:
-        words = f"{entry.capture} ({entry.reason.rstrip('.')})"
+        short_reason = entry.reason.rstrip(".")
+        words = f"{entry.capture} ({short_reason})"
         reasons.setdefault(entry.outcome or Outcome.INCONCLUSIVE, []).append(words)
     outcomes = [*reasons]
     if partial or not entries:
@@ -447,7 +475,8 @@ def _metrics(judged: Sequence[Judged]) -> Iterator[tuple[Outcome, str]]:
     names: dict[tuple[Outcome, str], list[str]] = {}
     for metric in judged:
         if metric.outcome is not None:
-            names.setdefault((metric.outcome, metric.reason), []).append(metric.metric)
+            same_ruling = names.setdefault((metric.outcome, metric.reason), [])
+            same_ruling.append(metric.metric)
     for (outcome, reason), metric_names in names.items():
         yield outcome, f"{', '.join(metric_names)}: {reason}"
 

@@ -76,11 +76,12 @@ def tell(command: tuple[str, ...], report: GateReport, patience: float = PATIENC
     """
     try:
         find_program(command[0], os.environ.get("PATH"))
+        environment = os.environ | facts(report)
         process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=sys.stderr.fileno(),
-            env=os.environ | facts(report),
+            env=environment,
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
@@ -103,6 +104,7 @@ def facts(report: GateReport) -> dict[str, str]:
     """Return the variables for a command's environment; each value fits into one line."""
     regressions = [case for case in report.cases if case.outcome is Outcome.REGRESSION]
     worse = [f"{case.suite}: {case.name}" for case in regressions]
+    worse_names = ", ".join(worse)
     values = {
         "OUTCOME": str(report.outcome),
         "TITLE": report.title,
@@ -112,6 +114,6 @@ def facts(report: GateReport) -> dict[str, str]:
         "MACHINE": report.machine,
         "COMMIT": report.commit,
         "STARTED": report.started,
-        "WORSE": ", ".join(worse),
+        "WORSE": worse_names,
     }
     return {f"TRACEKIT_{name}": flatten_text(value) for name, value in values.items()}

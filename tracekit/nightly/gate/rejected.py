@@ -21,8 +21,10 @@ def rejected_words(capture: Capture, pairs: Sequence[Pair], results: dict[str, Q
             continue
         pair_changes = changes(untraced_pairs, gated.metric, gated.scale)
         if pair_changes:
-            formatter = Shown(gated.scale, quantity_of(gated.metric, results).unit)
-            parts.append(f"{gated.metric} {_describe(pair_changes, formatter)}")
+            unit = quantity_of(gated.metric, results).unit
+            formatter = Shown(gated.scale, unit)
+            change_words = _describe(pair_changes, formatter)
+            parts.append(f"{gated.metric} {change_words}")
     if not parts:
         return ""
     return f"Measured, but not counted: {', '.join(parts)} in {len(untraced_pairs)} pairs."
@@ -34,8 +36,11 @@ def _describe(pair_changes: Sequence[float], formatter: Shown) -> str:
     interval = shift(pair_changes)
     if interval is None:
         return formatter.format_change(plain_change(middle(pair_changes), scale), None, None)
+    middle_change = plain_change(interval.middle, scale)
+    lower_bound = plain_change(interval.lower_bound, scale)
+    upper_bound = plain_change(interval.upper_bound, scale)
     return formatter.format_change(
-        plain_change(interval.middle, scale),
-        plain_change(interval.lower_bound, scale),
-        plain_change(interval.upper_bound, scale),
+        middle_change,
+        lower_bound,
+        upper_bound,
     )

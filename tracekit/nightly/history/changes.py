@@ -138,10 +138,14 @@ class _Fitted:
     scale: Scale
 
     def to_plain_value(self, value: float) -> float:
-        return math.exp(value) if self.scale == "ratio" else value
+        if self.scale != "ratio":
+            return value
+        return math.exp(value)
 
     def to_plain_change(self, change: float) -> float:
-        return math.expm1(change) if self.scale == "ratio" else change
+        if self.scale != "ratio":
+            return change
+        return math.expm1(change)
 
 
 def _is_usable(value: float, scale: Scale) -> bool:
@@ -158,7 +162,8 @@ def _deviation(values: Floats, limit: float) -> float:
     deviations = [_FLOOR * limit]
     for lag in range(1, SHORTEST + 1):
         apart = values[lag:] - values[:-lag]
-        middle = float(np.median(np.abs(apart - np.median(apart))))
+        lag_deviations = np.abs(apart - np.median(apart))
+        middle = float(np.median(lag_deviations))
         deviations.append(NORMAL_MAD * middle / math.sqrt(2))
     return max(deviations)
 
@@ -171,7 +176,8 @@ def _look_closer(fitted: _Fitted, stretches: Sequence[Stretch]) -> _Fitted | Non
     """
     if len(stretches) == 1 and not stretches[0].rate:
         return None
-    deviation = max(left_over(fitted.values, stretches), _FLOOR * fitted.limit)
+    residual = left_over(fitted.values, stretches)
+    deviation = max(residual, _FLOOR * fitted.limit)
     if deviation >= _CLOSE * fitted.deviation:
         return None
     return replace(fitted, deviation=deviation)
@@ -179,7 +185,8 @@ def _look_closer(fitted: _Fitted, stretches: Sequence[Stretch]) -> _Fitted | Non
 
 def _stretches(fitted: _Fitted) -> list[Stretch]:
     """Return the stretches of a series, those that drift included."""
-    levels = _without_odd(fitted, level_stretches(fitted.values, fitted.deviation))
+    all_levels = level_stretches(fitted.values, fitted.deviation)
+    levels = _without_odd(fitted, all_levels)
     nights = len(fitted.values)
     if len(levels) == 1:
         return levels
@@ -247,10 +254,12 @@ def _drifting(fitted: _Fitted, begin: int, end: int) -> list[Stretch]:
     block_size = math.ceil((end - begin) / _WINDOW)
     count = (end - begin) // block_size
     end = begin + count * block_size
-    values = fitted.values[begin:end]
+    selected_values = fitted.values[begin:end]
+    values = selected_values
     deviation = fitted.deviation
     if block_size > 1:
-        values = np.median(values.reshape(count, block_size), axis=1)
+        blocks = values.reshape(count, block_size)
+        values = np.median(blocks, axis=1)
         deviation = _deviation(values, fitted.limit)
     floor = _FLOOR * fitted.limit
     stretches: list[Stretch] = []
@@ -271,7 +280,8 @@ def _drifting(fitted: _Fitted, begin: int, end: int) -> list[Stretch]:
 
 def _settle(fitted: _Fitted, values: Floats, stretches: Sequence[Stretch]) -> _Fitted:
     """Return the same with the residuals of drifts as the deviation, if that is less."""
-    deviation = max(left_over(values, stretches), _FLOOR * fitted.limit)
+    residual = left_over(values, stretches)
+    deviation = max(residual, _FLOOR * fitted.limit)
     return replace(fitted, deviation=min(fitted.deviation, deviation))
 
 
@@ -313,13 +323,18 @@ def _bend(fitted: _Fitted, previous_stretch: Stretch, next_stretch: Stretch) -> 
     line_before = replace(previous_stretch, end=bend).values()
     line_after = replace(next_stretch, begin=bend).values()
     bending = np.concatenate((line_before, line_after))
-    more = np.abs(values - bending).sum() - np.abs(values - jumping).sum()
-    return bend if more <= PENALTY * fitted.deviation else None
+    bending_cost = np.abs(values - bending).sum()
+    jumping_cost = np.abs(values - jumping).sum()
+    more = bending_cost - jumping_cost
+    if more <= PENALTY * fitted.deviation:
+        return bend
+    return None
 
 
 def _line(fitted: _Fitted, begin: int, end: int, rate: float = 0.0) -> Stretch:
     nights = np.arange(begin, end)
-    return Stretch(begin, end, float(np.median(fitted.values[begin:end] - rate * nights)), rate)
+    level = np.median(fitted.values[begin:end] - rate * nights)
+    return Stretch(begin, end, float(level), rate)
 
 
 def _with_drifts(
@@ -358,7 +373,9 @@ def _merge(stretches: Sequence[Stretch], fitted: _Fitted) -> list[Stretch]:
                 smallest_difference = difference
         if closest_place is None:
             return stretches
-        joined = _line(fitted, stretches[closest_place].begin, stretches[closest_place + 1].end)
+        before_closest = stretches[closest_place]
+        after_closest = stretches[closest_place + 1]
+        joined = _line(fitted, before_closest.begin, after_closest.end)
         stretches[closest_place : closest_place + 2] = [joined]
 
 
@@ -379,7 +396,8 @@ def _trend(fitted: _Fitted, stretches: Sequence[Stretch]) -> Changes:
         elif stretch.rate:
             drifts.append([stretch])
         previous_stretch = stretch
-    return Changes(tuple(level_steps), tuple(_ramp(fitted, drift) for drift in drifts))
+    ramps = tuple(_ramp(fitted, drift) for drift in drifts)
+    return Changes(tuple(level_steps), ramps)
 
 
 def _is_step(fitted: _Fitted, previous_stretch: Stretch, next_stretch: Stretch) -> bool:
@@ -390,8 +408,10 @@ def _is_step(fitted: _Fitted, previous_stretch: Stretch, next_stretch: Stretch) 
     previous_variance = 4 / (previous_stretch.end - previous_stretch.begin)
     next_variance = 4 / (next_stretch.end - next_stretch.begin)
     doubt = (previous_variance + next_variance) ** 0.5
-    drifted = _DRIFTED * max(abs(previous_stretch.rate), abs(next_stretch.rate))
-    return jump >= max(fitted.limit, drifted, _SURE_JUMP * doubt * fitted.deviation)
+    steepest_rate = max(abs(previous_stretch.rate), abs(next_stretch.rate))
+    drifted = _DRIFTED * steepest_rate
+    sure_jump = _SURE_JUMP * doubt * fitted.deviation
+    return jump >= max(fitted.limit, drifted, sure_jump)
 
 
 def _jump(previous_stretch: Stretch, next_stretch: Stretch) -> float:
@@ -407,13 +427,17 @@ def _ramp(fitted: _Fitted, drifts: Sequence[Stretch]) -> Ramp:
     end = drifts[-1].end
     level_before = drifts[0].value(begin)
     level_after = drifts[-1].value(end - 1)
+    level_change = level_after - level_before
+    night_count = end - 1 - begin
+    change = fitted.to_plain_change(level_change)
+    rate = fitted.to_plain_change(level_change / night_count)
     return Ramp(
         first_night=fitted.places[begin],
         last_night=fitted.places[end - 1],
         level_before=fitted.to_plain_value(level_before),
         level_after=fitted.to_plain_value(level_after),
-        change=fitted.to_plain_change(level_after - level_before),
-        rate=fitted.to_plain_change((level_after - level_before) / (end - 1 - begin)),
+        change=change,
+        rate=rate,
     )
 
 
@@ -429,21 +453,24 @@ def _step(fitted: _Fitted, previous_stretch: Stretch, next_stretch: Stretch) -> 
     new = straight[boundary - begin :]
     level_before = float(np.median(old))
     level_after = float(np.median(new))
+    change = fitted.to_plain_change(level_after - level_before)
     step = LevelStep(
         index=fitted.places[boundary],
         level_before=fitted.to_plain_value(level_before),
         level_after=fitted.to_plain_value(level_after),
-        change=fitted.to_plain_change(level_after - level_before),
+        change=change,
         earliest=fitted.places[dates.earliest],
         latest=fitted.places[dates.latest],
     )
     interval = shift(new.tolist(), old.tolist())
     if interval is None:
         return step
+    lower_bound = fitted.to_plain_change(interval.lower_bound)
+    upper_bound = fitted.to_plain_change(interval.upper_bound)
     return replace(
         step,
-        lower_bound=fitted.to_plain_change(interval.lower_bound),
-        upper_bound=fitted.to_plain_change(interval.upper_bound),
+        lower_bound=lower_bound,
+        upper_bound=upper_bound,
     )
 
 
@@ -467,14 +494,20 @@ def _date_step(fitted: _Fitted, previous_stretch: Stretch, next_stretch: Stretch
     values = fitted.values[begin:end]
     if previous_stretch.rate == next_stretch.rate == 0:
         upward = prefix_costs(values.tolist())
-        downward = prefix_costs(values[::-1].tolist())[::-1]
+        costs_backward = prefix_costs(values[::-1].tolist())
+        downward = costs_backward[::-1]
         best = next_stretch.begin
     else:
         longer = replace(previous_stretch, end=end).values()
         extended_next = replace(next_stretch, begin=begin).values()
         upward = np.append(0.0, np.cumsum(np.abs(values - longer)))
-        downward = np.append(np.cumsum(np.abs(values - extended_next)[::-1])[::-1], 0.0)
-        best = begin + 1 + int(np.argmin((upward + downward)[1:-1]))
+        distances = np.abs(values - extended_next)
+        downward = np.append(np.cumsum(distances[::-1])[::-1], 0.0)
+        inner_costs = (upward + downward)[1:-1]
+        best = begin + 1 + int(np.argmin(inner_costs))
     costs = (upward + downward) / fitted.deviation
-    plausible = np.flatnonzero(costs[1:-1] <= costs[best - begin] + _PLAUSIBLE)
-    return _Dated(best, begin + 1 + int(plausible[0]), begin + 1 + int(plausible[-1]))
+    limit = costs[best - begin] + _PLAUSIBLE
+    plausible = np.flatnonzero(costs[1:-1] <= limit)
+    first_plausible = begin + 1 + int(plausible[0])
+    last_plausible = begin + 1 + int(plausible[-1])
+    return _Dated(best, first_plausible, last_plausible)

@@ -55,7 +55,8 @@ class NightSummary:
 def course_in(folder: Path) -> NightSummary | None:
     """Return the summary of the night in a folder; None if it cannot be read."""
     with suppress(OSError, msgspec.MsgspecError):
-        return decode_json((folder / DOCUMENT).read_bytes(), NightSummary)
+        content = (folder / DOCUMENT).read_bytes()
+        return decode_json(content, NightSummary)
     return None
 
 
@@ -198,15 +199,18 @@ def _row_of_night(night: Line, pinned: Collection[str]) -> dict[str, str]:
     outcome = str(night.outcome or "not ended")
     if night.partial:
         outcome += " (partial)"
+    change = night.words or _shorten_reason(night.reason)
+    pairs = f"{night.pairs} of {night.measured}"
+    commit = short_commit(night.commit, _DIGITS)
     return {
         "at": night.started,
         "night": name,
         "plan": night.plan,
         "machine": night.machine,
         "outcome": outcome,
-        "change": night.words or _shorten_reason(night.reason),
-        "pairs": f"{night.pairs} of {night.measured}",
-        "commit": short_commit(night.commit, _DIGITS),
+        "change": change,
+        "pairs": pairs,
+        "commit": commit,
     }
 
 
@@ -229,24 +233,28 @@ def series_table(series: Series) -> tuple[str, Sequence[str], list[Sequence[str]
     """Return title, columns and rows of a metric over nights."""
     title = f"{series.capture} {series.metric}, {series.better} is better"
     title += f": {series.plan} on {series.machine}, work {series.work[:_DIGITS]}"
-    return title, _POINTS, [_row_of_point(series, point) for point in series.points]
+    rows = [_row_of_point(series, point) for point in series.points]
+    return title, _POINTS, rows
 
 
 def _row_of_point(series: Series, point: Point) -> Sequence[str]:
     change = series.formatter.format_change(point.change, point.low, point.high)
+    outcome = str(point.outcome or point.night_outcome or "")
     return (
         stamp(point.at),
         _format_value(point.value, series),
         _format_value(point.reference, series),
         change or _shorten_reason(point.reason),
         str(point.pairs),
-        str(point.outcome or point.night_outcome or ""),
+        outcome,
         short_commit(point.commit, _DIGITS),
     )
 
 
 def _format_value(value: float | None, series: Series) -> str:
-    return "" if value is None else quantity(value, series.unit)
+    if value is None:
+        return ""
+    return quantity(value, series.unit)
 
 
 def held_on(machine: str, accepted: Sequence[Accepted]) -> list[Held]:
@@ -264,9 +272,12 @@ def held_on(machine: str, accepted: Sequence[Accepted]) -> list[Held]:
 
 def expected_words(night: Night, accepted: Accepted, metric: str) -> str:
     """Describe the change that is expected of a metric since a night was accepted."""
-    entry = next(entry for entry in night.entries if entry.capture == accepted.capture)
-    judged = next(judged for judged in entry.judged if judged.metric == metric)
-    expected_change = plain_change(middle(accepted.changes[metric]), judged.scale)
+    entries_of_capture = (entry for entry in night.entries if entry.capture == accepted.capture)
+    entry = next(entries_of_capture)
+    judged_metrics = (judged for judged in entry.judged if judged.metric == metric)
+    judged = next(judged_metrics)
+    middle_change = middle(accepted.changes[metric])
+    expected_change = plain_change(middle_change, judged.scale)
     return f"{judged.formatter.change(expected_change)} against the reference"
 
 
@@ -361,7 +372,8 @@ def _iter_value_rows(values: Iterable[dict[str, Any]], redact: Redact) -> Iterat
 
 def _row(series: Series, point: Point, redact: Redact) -> dict[str, Any]:
     row_values = vars(point) | vars(series)
-    environment = msgspec.json.encode(point.environment, order="deterministic").decode()
+    encoded = msgspec.json.encode(point.environment, order="deterministic")
+    environment = encoded.decode()
     row_values["reason"] = redact(point.reason)
     row_values["folder"] = redact(point.folder)
     row_values["environment"] = redact(environment)
@@ -376,7 +388,8 @@ def _write(
     elif kind == "json":
         _write_json(file, rows)
     else:
-        writer = csv.DictWriter(codecs.getwriter("utf-8")(file), schema.names, lineterminator="\n")
+        encoded_file = codecs.getwriter("utf-8")(file)
+        writer = csv.DictWriter(encoded_file, schema.names, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
 

@@ -31,7 +31,9 @@ def change(pair: Pair, metric: str, scale: Scale) -> float | None:
     old = value(pair, metric, "reference")
     if new is None or old is None:
         return None
-    if len(pair.candidate[metric]) != len(pair.reference[metric]):
+    candidate_count = len(pair.candidate[metric])
+    reference_count = len(pair.reference[metric])
+    if candidate_count != reference_count:
         return None
     if scale == "difference":
         return new - old
@@ -42,7 +44,9 @@ def change(pair: Pair, metric: str, scale: Scale) -> float | None:
 
 def plain_change(change: float, scale: Scale) -> float:
     """Return a change from the scale on which changes add up as a ratio less one, or difference."""
-    return math.expm1(change) if scale == "ratio" else change
+    if scale != "ratio":
+        return change
+    return math.expm1(change)
 
 
 def pairs_of(pairs: Sequence[Pair], metric: str) -> tuple[Pair, ...]:

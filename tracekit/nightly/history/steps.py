@@ -114,7 +114,8 @@ class NightLevels:
             variance = float(weights**2 @ covariance)
         else:
             variance = float(weights @ covariance @ weights)
-        return float(weights @ self.values), math.sqrt(max(variance, 0.0))
+        deviation = math.sqrt(max(variance, 0.0))
+        return float(weights @ self.values), deviation
 
 
 def moves(series: Series) -> bool:
@@ -154,9 +155,12 @@ def levels(series: Series, anchors: Sequence[Point] = ()) -> NightLevels:
     has_one_reference = not moves(series)
     night_variance = _estimate_night_variance(values, steady=has_one_reference)
     if has_one_reference:  # each night has a level of its own, though its commit may be the same
-        return NightLevels(tuple(known_places), values, np.maximum(deviations**2, night_variance))
-    edges = _edges([*known_points, *anchors], series, night_variance)
-    connected_commits = _find_connected_commits(edges, _ends(known_points[-1])[1])
+        variances = np.maximum(deviations**2, night_variance)
+        return NightLevels(tuple(known_places), values, variances)
+    all_points = [*known_points, *anchors]
+    edges = _edges(all_points, series, night_variance)
+    _, newest_candidate = _ends(known_points[-1])
+    connected_commits = _find_connected_commits(edges, newest_candidate)
     connected_edges = [edge for edge in edges if edge.reference in connected_commits]
     connected_places: list[int] = []
     for place, point in zip(known_places, known_points, strict=True):
@@ -201,14 +205,18 @@ def _distance(point: Point, series: Series) -> tuple[float, float]:
     change = _to_additive(point.change, series)
     if point.low is None or point.high is None:
         return change, _UNKNOWN
-    width = _to_additive(point.high, series) - _to_additive(point.low, series)
+    highest = _to_additive(point.high, series)
+    lowest = _to_additive(point.low, series)
+    width = highest - lowest
     return change, width / _BETWEEN_ENDS
 
 
 def _to_additive(change: float | None, series: Series) -> float:
     if change is None:
         return 0.0
-    return math.log1p(change) if series.scale == "ratio" else change
+    if series.scale != "ratio":
+        return change
+    return math.log1p(change)
 
 
 def _estimate_night_variance(changes: Floats, *, steady: bool) -> float:
@@ -220,7 +228,8 @@ def _estimate_night_variance(changes: Floats, *, steady: bool) -> float:
     differences = np.diff(changes) / math.sqrt(2) if steady else changes
     if len(differences) <= _FEW:
         return 0.0
-    deviations = np.abs(differences - np.median(differences))
+    median_difference = np.median(differences)
+    deviations = np.abs(differences - median_difference)
     deviation = NORMAL_MAD * statistics.median(deviations.tolist())
     return deviation**2
 
@@ -245,7 +254,8 @@ def _adjust_levels(
     for edge in edges:
         commits[edge.reference] = None
         commits[edge.candidate] = None
-    origin, first_candidate = _ends(series.points[connected_places[0]])
+    first_point = series.points[connected_places[0]]
+    origin, first_candidate = _ends(first_point)
     if origin not in commits:
         origin = first_candidate
     commits.pop(origin, None)
@@ -259,18 +269,22 @@ def _adjust_levels(
         design[row, columns[edge.candidate]] = 1
         changes[row] = edge.change
         variances[row] = edge.variance
-    weighted = design[:, :-1].T / np.maximum(variances, np.finfo(float).tiny ** 0.5)
+    least_variance = np.finfo(float).tiny ** 0.5
+    weighted = design[:, :-1].T / np.maximum(variances, least_variance)
     covariance = np.zeros((len(columns), len(columns)))
-    covariance[:-1, :-1] = np.linalg.inv(weighted @ design[:, :-1])
-    values = np.append(covariance[:-1, :-1] @ weighted @ changes, 0.0)
+    information = weighted @ design[:, :-1]
+    covariance[:-1, :-1] = np.linalg.inv(information)
+    fitted_values = covariance[:-1, :-1] @ weighted @ changes
+    values = np.append(fitted_values, 0.0)
     candidate_columns: list[int] = []
     for place in connected_places:
         _, candidate = _ends(series.points[place])
         candidate_columns.append(columns[candidate])
+    night_covariance = covariance[np.ix_(candidate_columns, candidate_columns)]
     return NightLevels(
         tuple(connected_places),
         values[candidate_columns],
-        covariance[np.ix_(candidate_columns, candidate_columns)],
+        night_covariance,
     )
 
 
@@ -288,15 +302,18 @@ def trend_of(series: Series, anchors: Sequence[Point] = ()) -> Changes:
     ratio = series.scale == "ratio"
     night_levels = levels(series, anchors)
     values: list[float | None] = [None] * len(series.points)
-    for place, level in zip(night_levels.nights, night_levels.values.tolist(), strict=True):
+    known_levels = zip(night_levels.nights, night_levels.values.tolist(), strict=True)
+    for place, level in known_levels:
         values[place] = math.exp(level) if ratio else level
     changes = trend(values, scale=series.scale, min_change=min_change)
     if moves(series):
         changes = _keep_certain(changes, night_levels, ratio=ratio)
     zero = 1.0 if ratio else 0.0
+    steps = tuple(_from_reference(step, zero) for step in changes.steps)
+    ramps = tuple(_from_reference(ramp, zero) for ramp in changes.ramps)
     return Changes(
-        tuple(_from_reference(step, zero) for step in changes.steps),
-        tuple(_from_reference(ramp, zero) for ramp in changes.ramps),
+        steps,
+        ramps,
     )
 
 
@@ -324,10 +341,12 @@ _Change = TypeVar("_Change", LevelStep, Ramp)
 
 
 def _from_reference(change: _Change, zero: float) -> _Change:
+    level_before = change.level_before - zero
+    level_after = change.level_after - zero
     return replace(
         change,
-        level_before=change.level_before - zero,
-        level_after=change.level_after - zero,
+        level_before=level_before,
+        level_after=level_after,
         basis="change",
     )
 
@@ -341,11 +360,14 @@ def _is_certain(step: LevelStep, trend: Changes, night_levels: NightLevels, *, r
     cuts = sorted(edges)
     place = cuts.index(step.index)
     nights = np.array(night_levels.nights)
-    nights_before = (nights >= cuts[place - 1]) & (nights < step.index)
-    nights_after = (nights >= step.index) & (nights < cuts[place + 1])
+    after_previous_cut = nights >= cuts[place - 1]
+    nights_before = after_previous_cut & (nights < step.index)
+    before_next_cut = nights < cuts[place + 1]
+    nights_after = (nights >= step.index) & before_next_cut
+    weights = nights_after / nights_after.sum() - nights_before / nights_before.sum()
     return _is_beyond(
         step.change,
-        nights_after / nights_after.sum() - nights_before / nights_before.sum(),
+        weights,
         night_levels,
         ratio=ratio,
     )
@@ -354,7 +376,8 @@ def _is_certain(step: LevelStep, trend: Changes, night_levels: NightLevels, *, r
 def _is_sure(ramp: Ramp, night_levels: NightLevels, *, ratio: bool) -> bool:
     """Tell whether a drift of a chain is more than its links leave open."""
     nights = np.array(night_levels.nights)
-    weights = (nights == ramp.last_night).astype(float) - (nights == ramp.first_night)
+    is_last = (nights == ramp.last_night).astype(float)
+    weights = is_last - (nights == ramp.first_night)
     return _is_beyond(ramp.change, weights, night_levels, ratio=ratio)
 
 

@@ -50,7 +50,8 @@ class Stretch:
 
     def values(self) -> Floats:
         """Return the line's values, one a night."""
-        return self.level + self.rate * np.arange(self.begin, self.end, dtype=np.float64)
+        nights = np.arange(self.begin, self.end, dtype=np.float64)
+        return self.level + self.rate * nights
 
     @property
     def change(self) -> float:
@@ -80,16 +81,22 @@ def drifting_stretches(
         stretches = _partition(values, deviation, [0.0, *rates])
         drifts = [stretch for stretch in stretches if stretch.rate]
         closer_rates = [_rate(values[stretch.begin : stretch.end]) for stretch in drifts]
-        rates = _distinct([*closer_rates, *(stretch.rate for stretch in drifts)])
-    residual = min(left_over(values, levels), left_over(values, stretches))
+        stretch_rates = [stretch.rate for stretch in drifts]
+        rates = _distinct([*closer_rates, *stretch_rates])
+    residual_of_levels = left_over(values, levels)
+    residual_of_stretches = left_over(values, stretches)
+    residual = min(residual_of_levels, residual_of_stretches)
     deviation = min(deviation, max(residual, floor))
-    if cost(values, stretches, deviation) < cost(values, levels, deviation):
+    cost_of_stretches = cost(values, stretches, deviation)
+    cost_of_levels = cost(values, levels, deviation)
+    if cost_of_stretches < cost_of_levels:
         return stretches
     return levels
 
 
 def _distances(values: Floats, stretches: Sequence[Stretch]) -> float:
-    return float(np.abs(values - _lines(stretches)).sum())
+    residuals = np.abs(values - _lines(stretches))
+    return float(residuals.sum())
 
 
 def _lines(stretches: Sequence[Stretch]) -> Floats:
@@ -116,7 +123,8 @@ def cost(values: Floats, stretches: Sequence[Stretch], deviation: float) -> floa
         penalties += PENALTY
         if stretch.rate:
             penalties += DRIFT_PENALTY
-    apart = np.minimum(np.abs(values - _lines(stretches)) / deviation, _ODD)
+    residuals = np.abs(values - _lines(stretches))
+    apart = np.minimum(residuals / deviation, _ODD)
     return float(apart.sum()) + penalties
 
 
@@ -124,7 +132,8 @@ def _partition(values: Floats, deviation: float, rates: Sequence[float]) -> list
     """Return the stretches that cost least, each with one of the rates; the first rate is 0."""
     nights = len(values)
     slopes = np.array(rates)[:, None]
-    levels = np.sort(values - slopes * np.arange(nights), axis=1)
+    trends = slopes * np.arange(nights)
+    levels = np.sort(values - trends, axis=1)
     if len(rates) == 1:
         levels = np.unique(levels)[None, :]
     penalties = np.where(slopes == 0, PENALTY, PENALTY + DRIFT_PENALTY)
@@ -136,17 +145,20 @@ def _partition(values: Floats, deviation: float, rates: Sequence[float]) -> list
     chosen = np.zeros(nights + 1, np.int64)
     recent: list[Floats] = []
     for end in range(1, nights + 1):
-        apart = np.abs(levels - (values[end - 1] - slopes * (end - 1)))
+        flattened_value = values[end - 1] - slopes * (end - 1)
+        apart = np.abs(levels - flattened_value)
         apart /= deviation
         if len(rates) > 1:
             np.minimum(apart, _ODD, out=apart)
         recent = [*recent[1 - SHORTEST_DRIFT :], apart]
         costs += apart
-        for rows, shortest in ((slice(0, 1), SHORTEST), (slice(1, None), SHORTEST_DRIFT)):
+        row_groups = ((slice(0, 1), SHORTEST), (slice(1, None), SHORTEST_DRIFT))
+        for rows, shortest in row_groups:
             if end < shortest or rows.start >= len(rates):
                 continue
             entry = least_costs[end - shortest] + penalties[rows]
-            fresh = sum((distances[rows] for distances in recent[-shortest:]), entry)
+            recent_distances = [distances[rows] for distances in recent[-shortest:]]
+            fresh = sum(recent_distances, entry)
             better = fresh < costs[rows]
             np.copyto(costs[rows], fresh, where=better)
             np.copyto(entries[rows], end - shortest, where=better)
@@ -154,7 +166,8 @@ def _partition(values: Floats, deviation: float, rates: Sequence[float]) -> list
         least_costs[end] = costs[row].min()
         chosen[end] = row
         if np.isfinite(least_costs[end]):
-            origins[end] = entries[row][costs[row] <= least_costs[end] + _TINY].min()
+            nearly_least = costs[row] <= least_costs[end] + _TINY
+            origins[end] = entries[row][nearly_least].min()
     return _stretches(values, rates, origins, chosen)
 
 
@@ -166,7 +179,8 @@ def _stretches(
     while end:
         begin = int(origins[end])
         rate = rates[int(chosen[end])]
-        level = float(np.median(values[begin:end] - rate * np.arange(begin, end)))
+        trend = rate * np.arange(begin, end)
+        level = float(np.median(values[begin:end] - trend))
         stretches.insert(0, Stretch(begin, end, level, rate))
         end = begin
     return stretches
@@ -181,7 +195,8 @@ def _rates(values: Floats, deviation: float, limit: float) -> list[float]:
     length = SHORTEST_DRIFT + 1
     while length <= 2 * len(values):
         window = min(length, len(values))
-        for begin in range(0, len(values) - window + 1, max(1, window // 3)):
+        spacing = max(1, window // 3)
+        for begin in range(0, len(values) - window + 1, spacing):
             rate = _rate(values[begin : begin + window])
             change = abs(rate) * (window - 1)
             if change >= max(limit, 2 * deviation):
@@ -194,7 +209,8 @@ def _rates(values: Floats, deviation: float, limit: float) -> list[float]:
 def _rate(values: Floats) -> float:
     """Return the median rate of values half a stretch apart: a few odd ones do not move it."""
     lag = max(1, len(values) // 2)
-    return float(np.median(values[lag:] - values[:-lag])) / lag
+    lag_changes = values[lag:] - values[:-lag]
+    return float(np.median(lag_changes)) / lag
 
 
 def _distinct(rates: Sequence[float]) -> list[float]:
@@ -212,7 +228,8 @@ def _is_like_one_of(rate: float, distinct_rates: Sequence[float]) -> bool:
 def ends_of_line(values: Floats) -> tuple[float, float]:
     """Return the first and the last value of a line with the drift of the values."""
     rate = _rate(values)
-    level = float(np.median(values - rate * np.arange(len(values))))
+    trend = rate * np.arange(len(values))
+    level = float(np.median(values - trend))
     return level, level + rate * (len(values) - 1)
 
 

@@ -102,7 +102,8 @@ def has_plan(file: Path) -> bool:
 def _read(file: Path) -> Document:
     display_name = str(file)
     with suppress(ValueError, OSError):
-        display_name = str(file.absolute().relative_to(Path.cwd()))
+        relative_file = file.absolute().relative_to(Path.cwd())
+        display_name = str(relative_file)
     try:
         text = read_input(file).decode("utf-8-sig")
         table = tomllib.loads(text)
@@ -131,7 +132,8 @@ def _lines(text: str) -> Iterator[tuple[Route, int]]:
         match = header or _PAIR.fullmatch(line)
         if match is None:
             continue
-        keys = [key.strip("\"'") for key in re.findall(_KEY, match[match.lastindex or 0])]
+        written_keys = re.findall(_KEY, match[match.lastindex or 0])
+        keys = [key.strip("\"'") for key in written_keys]
         is_array = header is not None and header[1] == "[["
         route: Route = () if header else holder
         for place, key in enumerate(keys, 1):
@@ -161,7 +163,8 @@ def write_starter(file: Path = Path(OWN)) -> Path:
             hint=f"`tracekit nightly --init {OWN}` writes it, in a folder without a plan.",
         )
     require_apart([file])
-    text = STARTER.read_text(encoding="utf-8").replace(_COMMIT, _commit(file.parent))
+    starter_text = STARTER.read_text(encoding="utf-8")
+    text = starter_text.replace(_COMMIT, _commit(file.parent))
     if file.exists() or file.is_symlink():
         raise UsageError(f"{file} is there already.", hint="Nothing was written over.")
     if not file.parent.is_dir():

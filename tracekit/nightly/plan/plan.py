@@ -330,8 +330,9 @@ def add_digest(plan: NightPlan) -> NightPlan:
     folder = plan.file.parent
     state = msgspec.to_builtins(plan.state)
     state["canary"] = state.pop("calibration")  # the name that digests of earlier nights hold
+    normalized_captures = [_normalize_capture(capture, folder) for capture in plan.captures]
     measured = {
-        "captures": [_normalize_capture(capture, folder) for capture in plan.captures],
+        "captures": normalized_captures,
         "state": state,
         "retries": plan.retries,
     }

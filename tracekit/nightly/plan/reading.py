@@ -212,7 +212,8 @@ def read_plan(path: Path | None = None, *, work: bool = True) -> NightPlan:
     mistakes = Mistakes(document)
     root = document.root
     folder = document.file.parent
-    values = mistakes.read(NightPlan, _night_of(document, mistakes), root)
+    night_table = _night_of(document, mistakes)
+    values = mistakes.read(NightPlan, night_table, root)
     state = values.pop("state", {})
     defaults = values.pop("defaults", {})
     if mistakes.is_table((*root, "machine-state"), state):
@@ -220,8 +221,10 @@ def read_plan(path: Path | None = None, *, work: bool = True) -> NightPlan:
         values["state"] = StateLimits(**limits)
     if mistakes.is_table((*root, "defaults"), defaults):
         captures = values.get("captures", [])
-        values["captures"] = tuple(_captures(captures, defaults, document, mistakes, work=work))
-    output = folder / values.get("output", Path("bench") / "nights")
+        read_captures = _captures(captures, defaults, document, mistakes, work=work)
+        values["captures"] = tuple(read_captures)
+    default_output = Path("bench") / "nights"
+    output = folder / values.get("output", default_output)
     values["output"] = output
     if "history" in values:
         try:
@@ -231,7 +234,8 @@ def read_plan(path: Path | None = None, *, work: bool = True) -> NightPlan:
     else:
         values["history"] = f"sqlite:///{output / 'history.db'}"
     name = re.sub(r"[^\w.+-]+", "-", folder.name)
-    values.setdefault("name", name.strip("-.+")[:64] or "nightly")
+    safe_name = name.strip("-.+")[:64]
+    values.setdefault("name", safe_name or "nightly")
     mistakes.end()
     return add_digest(NightPlan(file=document.file, **values))
 
@@ -281,7 +285,8 @@ def _captures(
         values = mistakes.read(Capture, capture_table, route)
         right = len(values) == len(capture_table) and len(default_values) == len(defaults)
         reading = _Reading(route, mistakes, document.file.parent)
-        capture = reading.capture(_with_defaults(values, default_values), right=right, work=work)
+        capture_values = _with_defaults(values, default_values)
+        capture = reading.capture(capture_values, right=right, work=work)
         if capture is None:
             continue
         if capture.name.endswith(ANCHORED):
@@ -398,7 +403,8 @@ class _Reading:
                 self._refuse(keys, "is for a commit's worktree, and none is named.")
             if "python" in values:
                 values["python"] = self._folder / values["python"]
-        revisions = (values.get("revision", ""), values.get("merge_base", ""))
+        merge_base = values.get("merge_base", "")
+        revisions = (values.get("revision", ""), merge_base)
         if any(revision.startswith("-") for revision in revisions):
             self._refuse(("reference",), "must name a revision, not an option.")
         return Reference(**values)
@@ -439,7 +445,8 @@ class _Reading:
                 self._refuse(("fail-on",), f"names no rule: {name!r}.", hint)
         if capture.fail_on and not capture.traced:
             self._refuse(("fail-on",), "needs a trace, and traced is 0.", _TRACED)
-        if any(words[0].startswith("-") for words in capture.checks):
+        are_options = [words[0].startswith("-") for words in capture.checks]
+        if any(are_options):
             hint = 'Write [["python", "-m", "pytest"]], or ["python -m pytest"].'
             self._refuse(("checks",), "must be an array of commands.", hint)
 
@@ -469,7 +476,8 @@ class _Reading:
         )
         if capture.program and capture.reference:
             self._refuse(("pairs",), words, "Measure more pairs.")
-        if any(metric.gate and not from_traces(metric.metric) for metric in metrics):
+        gated_from_turns = [metric.gate and not from_traces(metric.metric) for metric in metrics]
+        if any(gated_from_turns):
             self._refuse(("pairs",), words, "Measure more pairs, or let gate be false.")
 
     def _metric(self, name: str, value: Any, capture: Capture) -> Gated | None:
@@ -479,7 +487,8 @@ class _Reading:
             table = value
         else:
             table = {"threshold": value}
-        values = self._mistakes.read(Gated, table, self._extend_route("metrics", name))
+        route = self._extend_route("metrics", name)
+        values = self._mistakes.read(Gated, table, route)
         if len(values) < len(table):
             return None
         scale, threshold = find_default_threshold(name, values.get("scale"))

@@ -38,7 +38,8 @@ def bare_environment(environment: Mapping[str, str] = os.environ) -> dict[str, s
             taken[name] = value
     parts = environment.get("PATH", "").split(os.pathsep)
     folders = [part for part in parts if Path(part).is_absolute()]
-    path = os.pathsep.join(dict.fromkeys((*folders, *_SYSTEM_PATH)))
+    all_folders = dict.fromkeys((*folders, *_SYSTEM_PATH))
+    path = os.pathsep.join(all_folders)
     home = taken.get("HOME") or str(Path("~").expanduser())
     return {"PATH": path, "HOME": home, **taken}
 
@@ -78,7 +79,8 @@ def due_times(
     times: list[datetime] = []
     for days in range((until - since).days + 4):
         # Not `astimezone`: without a zone it takes a time that is left out for an hour too early.
-        local = datetime.combine(first_date + days * _DAY, clock_time, zone).timestamp()
+        date = first_date + days * _DAY
+        local = datetime.combine(date, clock_time, zone).timestamp()
         due_time = datetime.fromtimestamp(local, UTC)
         if since < due_time <= until:
             times.append(due_time)
@@ -87,7 +89,8 @@ def due_times(
 
 def next_due(clock_time: time, current_time: datetime) -> datetime:
     """Return the first due time after `current_time`, in UTC."""
-    return due_times(clock_time, current_time, current_time + 3 * _DAY)[0]
+    latest_time = current_time + 3 * _DAY
+    return due_times(clock_time, current_time, latest_time)[0]
 
 
 def find_unserved_times(
@@ -131,7 +134,8 @@ def job_of(plan: NightPlan, clock_time: time) -> Job:
     """Return the job that runs a plan's nights in this environment."""
     file = plan.file.absolute()
     output = plan.output.absolute()
-    argv = (os.path.abspath(sys.executable), "-P", "-m", "tracekit", "nightly", str(file))  # noqa: PTH100  a link to it is the environment
+    python = os.path.abspath(sys.executable)  # noqa: PTH100  a link to it is the environment
+    argv = (python, "-P", "-m", "tracekit", "nightly", str(file))
     environment = bare_environment()
     for text in (*argv, str(output), *environment.values()):
         if re.search(r"[\x00-\x1f\x7f]", text):
@@ -139,14 +143,16 @@ def job_of(plan: NightPlan, clock_time: time) -> Job:
                 f"{text!r} holds a control character, which no scheduler takes.",
                 hint="Rename the folder, or unset the variable.",
             )
-    slug = re.sub(r"[^A-Za-z0-9]+", "-", plan.name)[:_LONGEST_NAME].strip("-") or "plan"
+    words = re.sub(r"[^A-Za-z0-9]+", "-", plan.name)
+    slug = words[:_LONGEST_NAME].strip("-") or "plan"
     label = f"{_PREFIX}.{slug}.{digest_of(file)}"
     return Job(label, file, clock_time, argv, environment, file.parent, output / LOG, plan.budget)
 
 
 def digest_of(file: Path) -> str:
     """Return a digest of a file's path, which differs from that of any other."""
-    return blake2b(str(file.resolve()).encode(), digest_size=4).hexdigest()
+    resolved = str(file.resolve()).encode()
+    return blake2b(resolved, digest_size=4).hexdigest()
 
 
 def names_of(file: Path) -> str:

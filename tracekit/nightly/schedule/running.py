@@ -55,7 +55,8 @@ def enforce_budget(budget: float, grace: float = 300.0) -> Generator[None]:
     night that hangs in between; its measurements are kept, because schedulers stop nights by
     SIGTERM too.
     """
-    timer = threading.Timer(budget + grace, os.kill, (os.getpid(), signal.SIGTERM))
+    this_process = os.getpid()
+    timer = threading.Timer(budget + grace, os.kill, (this_process, signal.SIGTERM))
     timer.daemon = True
     timer.start()
     try:

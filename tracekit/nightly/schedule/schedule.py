@@ -132,7 +132,8 @@ def _require_reach(plan: NightPlan, job: Job) -> None:
 def _rehearse(job: Job) -> None:
     """Start tracekit in the environment of a night; raise ToolError if that fails."""
     variables = [f"{name}={value}" for name, value in job.environment.items()]
-    done = run(("/usr/bin/env", "-i", *variables, *job.argv[:4], "--version"), _SECONDS)
+    command = ("/usr/bin/env", "-i", *variables, *job.argv[:4], "--version")
+    done = run(command, _SECONDS)
     if done.returncode != 0:
         raise ToolError(
             f"tracekit does not start in the bare environment of a night:\n{done.stderr.strip()}",
@@ -166,7 +167,8 @@ def status(plan: NightPlan, current_time: datetime | None = None) -> Scheduled:
         next_time = next_due(job.at, current_time)
         last_started = last_night.start_time if last_night else None
         since = moment_in(job.since)
-        missed = find_unserved_times(job.at, last_started, current_time - _PATIENCE, since)
+        latest_due = current_time - _PATIENCE
+        missed = find_unserved_times(job.at, last_started, latest_due, since)
         if running:
             missed = missed[:-1]
     standing = [schedulers.standing(scheduler, job) for scheduler, job in scheduled_jobs]
@@ -199,12 +201,15 @@ def find_missed_times(
     """
     for _, installed in _find_jobs(plan.file):
         since = moment_in(installed.since)
-        return find_unserved_times(installed.at, last_started, current_time + EARLY, since)[:-1]
+        latest_due = current_time + EARLY
+        return find_unserved_times(installed.at, last_started, latest_due, since)[:-1]
     return []
 
 
 def _all() -> tuple[Scheduler, ...]:
-    return (Launchd(), Systemd()) if system.has_processes() else ()
+    if not system.has_processes():
+        return ()
+    return (Launchd(), Systemd())
 
 
 def _find_jobs(file: Path) -> list[tuple[Scheduler, Installed]]:

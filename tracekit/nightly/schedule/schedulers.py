@@ -111,19 +111,22 @@ class Launchd:
         with suppress(OSError, ValueError, LookupError, TypeError, ExpatError, AttributeError):
             properties = plistlib.loads(file.read_bytes())
             calendar_entry = properties["StartCalendarInterval"]
+            at = time(calendar_entry["Hour"], calendar_entry["Minute"])
+            log = Path(properties["StandardOutPath"])
             return Installed(
                 method=self.name,
                 label=str(properties["Label"]),
                 file=file,
-                at=time(calendar_entry["Hour"], calendar_entry["Minute"]),
+                at=at,
                 since=_read_file_time(file),
-                log=Path(properties["StandardOutPath"]),
+                log=log,
             )
         return None
 
     def load(self, label: str) -> Completed:
         """Load a job whose files are written."""
-        return ask("launchctl", "bootstrap", self._domain, str(self.folder / f"{label}.plist"))
+        file = self.folder / f"{label}.plist"
+        return ask("launchctl", "bootstrap", self._domain, str(file))
 
     def unload(self, label: str) -> tuple[str, ...]:
         """Unload a job that is loaded, and wait until it is gone: launchctl does not."""
@@ -146,7 +149,10 @@ class Launchd:
         if answer.returncode != 0:
             return Standing(loaded=False, words=f"launchctl says: {flatten_output(answer)}")
         match = _EXIT.search(answer.stdout)
-        return Standing(loaded=True, last_exit=int(match[1]) if match else None)
+        last_exit = None
+        if match:
+            last_exit = int(match[1])
+        return Standing(loaded=True, last_exit=last_exit)
 
     def remarks(self) -> tuple[str, ...]:
         """Return remarks for the user who installs nights."""
@@ -160,6 +166,7 @@ def property_list(job: Job) -> dict[str, Any]:
     manual says so of Background, and of Standard, the default; Adaptive becomes one of these. A
     throttled night measures launchd.
     """
+    start_time = {"Hour": job.clock_time.hour, "Minute": job.clock_time.minute}
     return {
         "Label": job.label,
         "ProgramArguments": list(job.argv),
@@ -167,7 +174,7 @@ def property_list(job: Job) -> dict[str, Any]:
         "EnvironmentVariables": dict(job.environment),
         "StandardOutPath": str(job.log),
         "StandardErrorPath": str(job.log),
-        "StartCalendarInterval": {"Hour": job.clock_time.hour, "Minute": job.clock_time.minute},
+        "StartCalendarInterval": start_time,
         "ProcessType": "Interactive",
         "ExitTimeOut": _STOP_SECONDS,
         "RunAtLoad": False,
@@ -209,11 +216,12 @@ class Systemd:
             calendar_match = _CALENDAR.search(file.read_text(encoding="utf-8"))
             log = _read_log(file.with_suffix(".service"))
             if calendar_match is not None:
+                clock_time = time(int(calendar_match[1]), int(calendar_match[2]))
                 return Installed(
                     method=self.name,
                     label=file.stem,
                     file=file,
-                    at=time(int(calendar_match[1]), int(calendar_match[2])),
+                    at=clock_time,
                     since=_read_file_time(file),
                     log=log,
                 )
@@ -250,7 +258,9 @@ class Systemd:
         last_exit = None
         if service.get("ExecMainExitTimestamp"):
             code = service.get("ExecMainStatus", "")
-            last_exit = int(code) if code.isdigit() else None
+            last_exit = None
+            if code.isdigit():
+                last_exit = int(code)
         return Standing(loaded=timer.get("ActiveState") == "active", last_exit=last_exit)
 
     def remarks(self) -> tuple[str, ...]:
@@ -284,7 +294,10 @@ def service(job: Job) -> str:
     for name, value in job.environment.items():
         word = _quote_word(f"{name}={value}")
         variables += f"Environment={word}\n"
-    command = " ".join(_quote_word(word).replace("$", "$$") for word in job.argv)
+    quoted_words = [_quote_word(word).replace("$", "$$") for word in job.argv]
+    command = " ".join(quoted_words)
+    folder = _percent(str(job.folder))
+    log = _percent(str(job.log))
     return f"""\
 [Unit]
 Description=tracekit nightly {_percent(job.label)}
@@ -292,10 +305,10 @@ Description=tracekit nightly {_percent(job.label)}
 [Service]
 Type=oneshot
 ExecStart={command}
-WorkingDirectory={_percent(str(job.folder))}/
+WorkingDirectory={folder}/
 {variables}\
-StandardOutput=append:{_percent(str(job.log))}
-StandardError=append:{_percent(str(job.log))}
+StandardOutput=append:{log}
+StandardError=append:{log}
 KillMode=process
 TimeoutStartSec={round(job.budget) + _SPARE_SECONDS}
 TimeoutStopSec={_STOP_SECONDS}
@@ -329,7 +342,8 @@ def _percent(text: str) -> str:
 
 
 def _read_file_time(file: Path) -> str:
-    return datetime.fromtimestamp(file.stat().st_mtime, UTC).isoformat(timespec="milliseconds")
+    modified = datetime.fromtimestamp(file.stat().st_mtime, UTC)
+    return modified.isoformat(timespec="milliseconds")
 
 
 def _systemctl(*words: str) -> Completed:
@@ -338,7 +352,8 @@ def _systemctl(*words: str) -> Completed:
 
 def _properties(unit: str, names: str) -> Mapping[str, str]:
     properties: dict[str, str] = {}
-    for line in _systemctl("show", unit, f"--property={names}").stdout.splitlines():
+    answer = _systemctl("show", unit, f"--property={names}")
+    for line in answer.stdout.splitlines():
         name, separator, value = line.partition("=")
         if separator:
             properties[name] = value
@@ -350,9 +365,11 @@ def cron_line(job: Job) -> str:
     variables = [f"{name}={shlex.quote(value)}" for name, value in job.environment.items()]
     folder = shlex.quote(str(job.folder))
     log = shlex.quote(str(job.log))
+    variable_words = " ".join(variables)
+    command_line = shlex.join(job.argv)
     command = (
-        f"cd {folder} && /usr/bin/env -i {' '.join(variables)} "
-        f"{shlex.join(job.argv)} >> {log} 2>&1 # {job.label}"
+        f"cd {folder} && /usr/bin/env -i {variable_words} "
+        f"{command_line} >> {log} 2>&1 # {job.label}"
     )
     command = command.replace("%", "\\%")
     return f"{job.clock_time.minute} {job.clock_time.hour} * * * {command}"
@@ -363,13 +380,15 @@ Scheduler = Launchd | Systemd
 
 def files_of(scheduler: Scheduler, job: Job) -> dict[Path, bytes]:
     """Return the files of a job, by their paths; the first has the time at which it is due."""
-    return dict(zip(_paths(scheduler, job.label), scheduler.contents(job), strict=True))
+    files = _paths(scheduler, job.label)
+    return dict(zip(files, scheduler.contents(job), strict=True))
 
 
 def find(scheduler: Scheduler, plan: Path) -> tuple[Installed, ...]:
     """Return the jobs of a plan's file."""
     jobs: list[Installed] = []
-    for file in sorted(scheduler.folder.glob(f"{names_of(plan)}{scheduler.suffixes[0]}")):
+    pattern = f"{names_of(plan)}{scheduler.suffixes[0]}"
+    for file in sorted(scheduler.folder.glob(pattern)):
         job = scheduler.read(file)
         if job is not None:
             jobs.append(job)
@@ -394,7 +413,8 @@ def add(scheduler: Scheduler, job: Job) -> tuple[str, ...]:
         saved_files: dict[Path, _SavedFile] = {}
         for file in _paths(scheduler, old.label):
             if file.exists():
-                saved_files[file] = _SavedFile(file.read_bytes(), file.stat().st_mtime_ns)
+                modified = file.stat().st_mtime_ns
+                saved_files[file] = _SavedFile(file.read_bytes(), modified)
         previous_files[old.label] = saved_files
         remove(scheduler, old.label)
     with ExitStack() as undo:
@@ -418,7 +438,8 @@ def _restore(
             _start(scheduler, old, contents)
             for file, saved_file in saved_files.items():
                 # `status` takes this time for the beginning of the schedule.
-                os.utime(file, ns=(saved_file.mtime_ns, saved_file.mtime_ns))
+                times = (saved_file.mtime_ns, saved_file.mtime_ns)
+                os.utime(file, ns=times)
 
 
 def _start(scheduler: Scheduler, label: str, files: dict[Path, bytes]) -> Completed:

@@ -61,7 +61,8 @@ class RemoteWorkload:
     def greet(self, python: Path) -> Hello:
         """Wait for its greeting; raise ToolError if its tracekit is missing or does not fit."""
         try:
-            self.hello = _require_answer(self._answer(self.bounds.timeouts.hello).hello)
+            hello_answer = self._answer(self.bounds.timeouts.hello)
+            self.hello = _require_answer(hello_answer.hello)
         except ToolError as error:
             if "No module named" not in error.message:
                 raise
@@ -91,7 +92,8 @@ class RemoteWorkload:
 
     def end_preparing(self) -> Ready:
         """Wait until it is prepared."""
-        self.ready = _require_answer(self._answer(self.bounds.timeouts.ready).ready)
+        ready_answer = self._answer(self.bounds.timeouts.ready)
+        self.ready = _require_answer(ready_answer.ready)
         return self.ready
 
     def run_steps(self, task: RunSteps) -> StepTimes:
@@ -99,7 +101,8 @@ class RemoteWorkload:
         least_steps_time = (task.least + 2) * self.ready.last / _SECOND
         expected = task.seconds + task.wake + least_steps_time
         limit = self.bounds.timeouts.turn + 10 * expected
-        return _require_answer(self.ask(ChildRequest(steps=task), limit).steps)
+        steps_answer = self.ask(ChildRequest(steps=task), limit)
+        return _require_answer(steps_answer.steps)
 
     def calibrate(self, task: Calibrate) -> int:
         """Let it do the calibration work, and return the time that it took, in ns."""
@@ -132,7 +135,8 @@ class RemoteWorkload:
             pipe.flush()
 
     def _answer(self, limit: float) -> ChildAnswer:
-        line = self._line(min(time.monotonic() + limit, self.bounds.deadline))
+        answer_deadline = time.monotonic() + limit
+        line = self._line(min(answer_deadline, self.bounds.deadline))
         if line is None:
             self.bounds.require_time(f"while {self.name} worked")
             raise ToolError(
@@ -144,7 +148,8 @@ class RemoteWorkload:
         except InputError as error:
             raise ToolError(f"{self._capital} gave an invalid answer: {error.message}") from error
         if answer.failed is not None:
-            kind = UsageError if answer.failed.exit_code == UsageError.exit_code else ToolError
+            is_usage_error = answer.failed.exit_code == UsageError.exit_code
+            kind = UsageError if is_usage_error else ToolError
             raise kind(f"{self._capital}: {answer.failed.message}", hint=answer.failed.hint)
         return answer
 
@@ -156,8 +161,10 @@ class RemoteWorkload:
         with selectors.DefaultSelector() as selector:
             selector.register(handle, selectors.EVENT_READ)
             while b"\n" not in parts[-1]:
-                if not selector.select(max(0.0, until - time.monotonic())):
-                    self._buffer = b"".join(parts)
+                remaining_time = max(0.0, until - time.monotonic())
+                if not selector.select(remaining_time):
+                    received = b"".join(parts)
+                    self._buffer = received
                     return None
                 parts.append(os.read(handle, _CHUNK))
                 if not parts[-1] or len(parts) * _CHUNK > _LONGEST:

@@ -103,15 +103,18 @@ def overhead(traced: Sequence[Pair], untraced: Sequence[Pair]) -> Overhead:
         return Overhead(reason="no untraced pair of this session tells the time of a step")
     if len(unrecorded) < 2:  # noqa: PLR2004  one pair does not show how much pairs differ
         return Overhead(reason="one untraced pair does not show how much pairs differ")
-    deviation = statistics.stdev(math.log(value) for value in unrecorded)
+    logarithms = [math.log(value) for value in unrecorded]
+    deviation = statistics.stdev(logarithms)
     factor = math.sqrt(1 / len(recorded) + 1 / len(unrecorded))
-    half = quantile(len(unrecorded) - 1) * deviation * factor
+    quantile_of_mean = quantile(len(unrecorded) - 1)
+    half = quantile_of_mean * deviation * factor
     recorded_median = statistics.median(recorded)
     unrecorded_median = statistics.median(unrecorded)
     ratio = recorded_median / unrecorded_median
+    spread = ratio * math.sinh(half)
     return Overhead(
         ratio=ratio - 1,
-        spread=ratio * math.sinh(half),
+        spread=spread,
         recorded=round(recorded_median),
         unrecorded=round(unrecorded_median),
     )
@@ -156,7 +159,8 @@ def worst(states: Sequence[State]) -> State | None:
         absences |= state.absences
         for name, value in state.readings.items():
             choose = max if name in MORE_IS_WORSE else min
-            readings[name] = choose(value, readings.get(name, value))
+            earlier_value = readings.get(name, value)
+            readings[name] = choose(value, earlier_value)
     for name in readings:
         absences.pop(name, None)
     return State(states[-1].at, readings, absences)
@@ -301,14 +305,16 @@ def _pair(prepared: PreparedCapture, session: int, number: int, looks: "_Looks")
             states_before.append(run_group.before)
         if run_group.after is not None:
             states_after.append(run_group.after)
+    worst_before = worst(states_before)
+    worst_after = worst(states_after)
     return Pair(
         session,
         number,
         order,
         candidate=values["a"],
         reference=values.get("b", {}),
-        before=worst(states_before),
-        after=worst(states_after),
+        before=worst_before,
+        after=worst_after,
     )
 
 
@@ -327,11 +333,13 @@ def _run_group(
     """Start the processes of these letters, give each its turns in this order, and end them."""
     values: dict[str, Values] = {}
     with ExitStack() as stack:
-        children = _prepare_children(prepared, list(dict.fromkeys(letters)), stack)
+        unique_letters = list(dict.fromkeys(letters))
+        children = _prepare_children(prepared, unique_letters, stack)
         runs: dict[str, list[StepTimes]] = {letter: [] for letter in children}
         state_before = looks.look_before(list(children.values()))
         for letter in letters:
-            runs[letter].append(_run(prepared, children[letter], seconds))
+            step_times = _run(prepared, children[letter], seconds)
+            runs[letter].append(step_times)
         first_child = next(iter(children.values()))
         state_after = looks.look_after(first_child)
         for child in children.values():
@@ -350,17 +358,20 @@ def _program_pair(prepared: PreparedCapture, session: int, number: int, looks: "
     values: dict[str, Values] = {}
     state_before = looks.look_before([])
     for letter in order:
-        values[letter] = run_program(prepared, _variant_of(prepared, letter))
+        variant = _variant_of(prepared, letter)
+        values[letter] = run_program(prepared, variant)
     state_after = looks.look_after(None)
     prepared.capture = with_program_metrics(prepared)
+    worst_before = _without_gpu_others(state_before)
+    worst_after = _without_gpu_others(state_after)
     return Pair(
         session,
         number,
         order,
         candidate=values["a"],
         reference=values.get("b", {}),
-        before=_without_gpu_others(state_before),
-        after=_without_gpu_others(state_after),
+        before=worst_before,
+        after=worst_after,
     )
 
 
@@ -416,7 +427,8 @@ def _planted_pair(
             planted = 0.0
             if letter == "p":
                 planted = share * _median_step_time(runs["a"])
-            runs[letter].append(_run(prepared, child, prepared.capture.turn, planted))
+            step_times = _run(prepared, child, prepared.capture.turn, planted)
+            runs[letter].append(step_times)
         state_after = looks.look_after(children["a"])
         for child in children.values():
             child.begin_finishing()
@@ -426,7 +438,8 @@ def _planted_pair(
     for letter, turns in runs.items():
         values[letter] = values_of(turns, Finished())
     plain_pair = Pair(1, number, "abba", False, values["a"], values["b"], state_before, state_after)
-    return PlantedPair(plain_pair, replace(plain_pair, order="bppb", candidate=values["p"]))
+    planted_pair = replace(plain_pair, order="bppb", candidate=values["p"])
+    return PlantedPair(plain_pair, planted_pair)
 
 
 def _median_step_time(turns: Sequence[StepTimes]) -> float:
@@ -469,7 +482,8 @@ def _run(
     prepared: PreparedCapture, child: RemoteWorkload, seconds: float, planted: float = 0.0
 ) -> StepTimes:
     prepared.bounds.require_time(_BETWEEN)
-    task = RunSteps(seconds, LEAST, min(WAKE, seconds / 6), planted)
+    longest_wake = min(WAKE, seconds / 6)
+    task = RunSteps(seconds, LEAST, longest_wake, planted)
     turn = require_steps(child.name, child.run_steps(task))
     if turn.specializations:
         prepared.remark(f"Pipelines were made while {child.name} was measured, though it was warm.")
@@ -518,7 +532,8 @@ class _Looks:
         if child is None:  # the device of a program is not known
             return calibration.calibrate(Calibrate("cpu"))
         device = "cpu" if child.ready.backend == "cpu" else "gpu"
-        return calibration.calibrate(Calibrate(device, mlx=bool(child.ready.mlx)))
+        request = Calibrate(device, mlx=bool(child.ready.mlx))
+        return calibration.calibrate(request)
 
     def _started_calibration(self) -> RemoteWorkload:
         """Return the process of the calibration; the first call starts it."""
@@ -587,7 +602,9 @@ def _traced_pair(prepared: PreparedCapture, session: int, number: int, watch: Wa
     runs: dict[str, str] = {}
     order = ""
     reasons: list[str] = []
-    state_before = watch.before() if watch is not None else None
+    state_before = None
+    if watch is not None:
+        state_before = watch.before()
     for variant in variants:
         name = f"{variant.role}-{session}-{number}"
         recording = Recording(prepared.own_folder / name)
@@ -602,7 +619,10 @@ def _traced_pair(prepared: PreparedCapture, session: int, number: int, watch: Wa
             reasons.append(f"The trace of the {variant.role} was recovered, incomplete.")
         elif not is_complete:
             reasons.append(f"The trace of the {variant.role} is not known to hold its work.")
-    state_after = watch.after() if watch is not None else None
+    state_after = None
+    if watch is not None:
+        state_after = watch.after()
+    existing_runs = tuple(runs[role] for role in ("candidate", "reference") if role in runs)
     return Pair(
         session,
         number,
@@ -613,7 +633,7 @@ def _traced_pair(prepared: PreparedCapture, session: int, number: int, watch: Wa
         before=state_before,
         after=state_after,
         rejections=tuple(reasons),
-        runs=tuple(runs[role] for role in ("candidate", "reference") if role in runs),
+        runs=existing_runs,
     )
 
 
@@ -626,7 +646,8 @@ def _capture(
     """
     log = prepared.log_of(recording.folder.name)
     argv = arguments_of(prepared, variant, recording.folder.resolve())
-    program = Program(argv, variant.env, variant.cwd, log, log.with_suffix(".out"))
+    output = log.with_suffix(".out")
+    program = Program(argv, variant.env, variant.cwd, log, output)
     status = run(program, prepared.bounds, _LIMIT)
     name = prepared.name_variant(variant)
     if status not in {0, InconclusiveError.exit_code}:

@@ -69,7 +69,8 @@ class Bounds:
 
     def cap(self, seconds: float) -> float:
         """Return the given seconds, or the rest of the night's time if that is less."""
-        return max(0.0, min(seconds, self.deadline - time.monotonic()))
+        time_left = self.deadline - time.monotonic()
+        return max(0.0, min(seconds, time_left))
 
     def require_time(self, occasion: str) -> None:
         """Raise BudgetSpentError if the night's time is spent; its message names the `occasion`."""
@@ -171,7 +172,9 @@ def start(
                 program.argv, policy, env=program.env, stdout=stdout, stderr=log, cwd=program.cwd
             )
         except OSError as error:
-            hint = error.hint if isinstance(error, ProgramError) else ""
+            hint = ""
+            if isinstance(error, ProgramError):
+                hint = error.hint
             message = f"{program.argv[0]} cannot be started: {error.strerror}."
             raise ToolError(message, hint=hint) from error
     return child, since

@@ -24,7 +24,8 @@ def run_program(prepared: PreparedCapture, variant: CodeVariant) -> Values:
     output = log.with_suffix(".out")
     require_program(variant.command[0], variant.env.get("PATH"))
     program = Program(variant.command, variant.env, variant.cwd, log, output)
-    program_run = run_timed(program, bounds.supervisor, bounds.cap(_LONGEST))
+    time_limit = bounds.cap(_LONGEST)
+    program_run = run_timed(program, bounds.supervisor, time_limit)
     if program_run.status != 0:
         bounds.require_time(f"while {program.line} ran; it was ended")
         status_words = exit_words(program_run.status)
@@ -38,7 +39,8 @@ def run_program(prepared: PreparedCapture, variant: CodeVariant) -> Values:
     for name, result in read_texts(texts, patterns).items():
         if result.value is not None:
             values[name] = (float(result.value),)
-            prepared.results[name] = Quantity(result.unit, result.better)
+            quantity = Quantity(result.unit, result.better)
+            prepared.results[name] = quantity
     values.setdefault(WALL_TIME, (float(program_run.length),))
     prepared.results.setdefault(WALL_TIME, Quantity("ns", "lower"))
     return values

@@ -55,7 +55,8 @@ class CodeVariant:
         """The command line; if the program is given by a path, with its whole path."""
         program, *arguments = self.argv
         if os.sep in program:
-            program = str(self.cwd / Path(program).expanduser())
+            expanded = Path(program).expanduser()
+            program = str(self.cwd / expanded)
         return (program, *arguments)
 
     def describe_program(self) -> Described:
@@ -91,20 +92,25 @@ def candidate_of(capture: Capture, plan: NightPlan) -> CodeVariant:
     home = plan.file.resolve().parent
     if not capture.program:
         with allow_imports(capture.reference, home):
-            find(capture.workload, capture.workloads).bind(capture.parameters)
+            workload = find(capture.workload, capture.workloads)
+            workload.bind(capture.parameters)
     env = own_environment({})
     reference = capture.reference
     if reference is not None and reference.has_commit:
-        env = _with_modules(env, repository(home).top, reference.pythonpath)
+        top = repository(home).top
+        env = _with_modules(env, top, reference.pythonpath)
+    workloads = capture.workloads and capture.workloads.resolve()
+    parameters = dict(capture.parameters)
+    commit = git_commit(home)
     return CodeVariant(
         role="candidate",
         workload=capture.workload,
-        workloads=capture.workloads and capture.workloads.resolve(),
-        parameters=dict(capture.parameters),
+        workloads=workloads,
+        parameters=parameters,
         python=Path(sys.executable),
         env=env,
         cwd=home,
-        commit=git_commit(home),
+        commit=commit,
         argv=capture.program,
     )
 
@@ -126,7 +132,8 @@ def reference_of(
     else:
         python = candidate.python
         if reference.python is not None:
-            python = interpreter(reference.python, plan.file.resolve().parent)
+            plan_folder = plan.file.resolve().parent
+            python = interpreter(reference.python, plan_folder)
         yield _reference(capture, reference, candidate, python)
 
 
@@ -146,13 +153,14 @@ def _build_worktree_reference(
     if home and (folder / home).is_dir():
         cwd = folder / home
     revision_words = _describe_revision(reference, worktree.commit)
+    difference = (revision_words, *variant.difference)
     return replace(
         variant,
         workloads=workloads,
         env=env,
         cwd=cwd,
         commit=worktree.commit,
-        difference=(revision_words, *variant.difference),
+        difference=difference,
     )
 
 
@@ -267,7 +275,8 @@ def _with_modules(
             continue
         if without is None or not Path(part).resolve().is_relative_to(without):
             module_paths.append(part)
-    return {**env, "PYTHONPATH": os.pathsep.join(dict.fromkeys(module_paths))}
+    unique_paths = dict.fromkeys(module_paths)
+    return {**env, "PYTHONPATH": os.pathsep.join(unique_paths)}
 
 
 def work_words(workload: str, parameters: Mapping[str, Any]) -> str:

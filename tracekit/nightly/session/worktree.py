@@ -98,12 +98,15 @@ def kind_of(capture: Capture, folder: Path) -> ReferenceKind:
         return "branch point"
     if reference.previous_night:
         return "moving"
-    return "fixed" if _is_fixed(reference.revision, repository(folder)) else "moving"
+    if _is_fixed(reference.revision, repository(folder)):
+        return "fixed"
+    return "moving"
 
 
 def _is_fixed(revision: str, repository: Repository) -> bool:
     """Tell whether a revision always names the same commit."""
-    return repository.commit(revision).startswith(revision) or repository.has_tag(revision)
+    full_name = repository.commit(revision)
+    return full_name.startswith(revision) or repository.has_tag(revision)
 
 
 def repository(folder: Path) -> Repository:
@@ -141,7 +144,8 @@ class Worktree:
     @property
     def folder(self) -> Path:
         """The work tree."""
-        digest = hashlib.sha256(msgspec.json.encode(self.setup)).hexdigest()[:8]
+        encoded_setup = msgspec.json.encode(self.setup)
+        digest = hashlib.sha256(encoded_setup).hexdigest()[:8]
         return _place(self.repository) / f"{self.commit[:12]}-{digest}"
 
     @property
@@ -193,7 +197,8 @@ def checked_out(worktree: Worktree, bounds: Bounds) -> Generator[Path]:
 
 
 def _place(repository: Repository) -> Path:
-    digest = hashlib.sha256(os.fsencode(repository.top)).hexdigest()[:12]
+    encoded_top = os.fsencode(repository.top)
+    digest = hashlib.sha256(encoded_top).hexdigest()[:12]
     return notes_folder().resolve() / "worktrees" / digest
 
 
@@ -201,7 +206,8 @@ def _make(worktree: Worktree, bounds: Bounds) -> None:
     repository = worktree.repository
     folder = worktree.folder
     done(repository.top, "worktree", "prune")
-    done(repository.top, "worktree", "add", "--force", "--detach", str(folder), worktree.commit)
+    folder_name = str(folder)
+    done(repository.top, "worktree", "add", "--force", "--detach", folder_name, worktree.commit)
     if worktree.setup:
         _set_up(worktree, bounds)
     changed = worktree.changed_files
@@ -211,9 +217,10 @@ def _make(worktree: Worktree, bounds: Bounds) -> None:
             f"measurement would not be of that commit: {changed.splitlines()[0].strip()}",
             hint="Let it write only files that the repository does not track.",
         )
+    made = make_timestamp()
     save(
         worktree.note,
-        {"commit": worktree.commit, "setup": worktree.setup, "made": make_timestamp()},
+        {"commit": worktree.commit, "setup": worktree.setup, "made": made},
     )
 
 

@@ -82,7 +82,9 @@ def days(first_time: str, last_time: str) -> str:
 
 def ago(time: str, current_time: str) -> str:
     """Return how long ago a night was, in whole days: "today", "3 days ago"."""
-    passed = (moment_of(current_time).date() - moment_of(time).date()).days
+    today = moment_of(current_time).date()
+    first_date = moment_of(time).date()
+    passed = (today - first_date).days
     if passed <= 0:
         return "today"
     if passed == 1:
@@ -108,9 +110,13 @@ def cost_of(overhead: Overhead | None) -> str:
     if overhead is None:
         return ""
     if overhead.ratio is None:
-        reason = f", because {overhead.reason.rstrip('.')}" if overhead.reason else ""
+        reason = ""
+        if overhead.reason:
+            reason = f", because {overhead.reason.rstrip('.')}"
         return f"The cost of tracing is not known{reason}."
-    doubt = "" if overhead.spread is None else f" ± {percent(overhead.spread)}"
+    doubt = ""
+    if overhead.spread is not None:
+        doubt = f" ± {percent(overhead.spread)}"
     return f"Tracing costs {percent(overhead.ratio)}{doubt} of a step's time."
 
 
@@ -238,13 +244,14 @@ def courses_of(
             place = places.get(acceptance.night, (machine, plan))
             if (*place, acceptance.capture, acceptance.work) == key:
                 acceptances.append(acceptance)
+        fared_nights = tuple(_iter_fared(key, ordered, missed, current=is_current))
         course = Course(
             machine,
             plan,
             capture,
             work,
             series=tuple(course_series),
-            fared=tuple(_iter_fared(key, ordered, missed, current=is_current)),
+            fared=fared_nights,
             accepted=tuple(acceptances),
             current=is_current,
             anchors=tuple(anchors),
@@ -314,7 +321,8 @@ def links_from(page: Path, history: Path) -> Links:
         file = history / path
         if not file.is_file():
             return ""
-        return quote(Path(os.path.relpath(file, page)).as_posix(), errors="replace")
+        relative_path = os.path.relpath(file, page)
+        return quote(Path(relative_path).as_posix(), errors="replace")
 
     return link
 
@@ -328,7 +336,8 @@ def reports_of(fared: Fared, links: Links) -> Iterator[tuple[str, str]]:
         for number, pair in enumerate(traced, 1):
             if side >= len(pair.runs):
                 continue
-            href = links(f"{fared.night.folder}/{pair.runs[side]}/report.html")
+            report = f"{fared.night.folder}/{pair.runs[side]}/report.html"
+            href = links(report)
             if not href:
                 continue
             if len(traced) == 1:
@@ -364,9 +373,12 @@ def happenings(course: Course) -> tuple[CourseEvent, ...]:
     for time, words in describe_changes(course, commits=False).items():
         events.append((time, False, words))
     for baseline in course.accepted:
-        by = f" by {baseline.who}" if baseline.who else ""
+        by = ""
+        if baseline.who:
+            by = f" by {baseline.who}"
         words = f"accepted on {day(baseline.at)}{by}: {baseline.reason}"
-        events.append((start_times.get(baseline.night, baseline.at), True, words))
+        night_start = start_times.get(baseline.night, baseline.at)
+        events.append((night_start, True, words))
     events.sort(key=lambda event: (moment_of(event[0]), event[1]))
     lettered_events: list[CourseEvent] = []
     for place, (time, is_accepted, words) in enumerate(events):
@@ -406,7 +418,8 @@ def _facts(fared: Fared) -> Mapping[str, str]:
         facts[_SPELLED.get(name, name)] = value
     facts["plan"] = short_commit(night.digest)
     facts["backend"] = entry.backend
-    for side, described in (("candidate", entry.candidate), ("reference", entry.reference)):
+    sides = (("candidate", entry.candidate), ("reference", entry.reference))
+    for side, described in sides:
         if described is not None:
             facts[f"{side}'s Python"] = described.python
             facts[f"{side}'s MLX"] = described.mlx

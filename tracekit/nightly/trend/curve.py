@@ -75,18 +75,25 @@ def summary_of(curve: Curve) -> str:
     nights = format_count(len(series.points), "night")
     if not known_points:
         return f"{nights}, none with a value."
-    span = _describe_span(quantity(min(values), series.unit), quantity(max(values), series.unit))
+    lowest = quantity(min(values), series.unit)
+    highest = quantity(max(values), series.unit)
+    span = _describe_span(lowest, highest)
     last_point = known_points[-1]
-    latest = f"the last, of {day(last_point.at)}, {_describe_point(series, last_point)}"
+    last_value = _describe_point(series, last_point)
+    latest = f"the last, of {day(last_point.at)}, {last_value}"
     sentences = [f"{nights}, {len(known_points)} with a value, {span}; {latest}."]
     for step in curve.trend.steps:
-        night = night_words(curve.course, series.points[step.index].at)
-        words = f"Changed in {night}, {series.formatter.change(step.change)}"
+        step_time = series.points[step.index].at
+        night = night_words(curve.course, step_time)
+        change = series.formatter.change(step.change)
+        words = f"Changed in {night}, {change}"
         sentences.append(_end_with_way(words, series, step.change))
     for ramp in curve.trend.ramps:
         first_time = series.points[ramp.first_night].at
         last_time = series.points[ramp.last_night].at
-        numbers = f"{curve.course.number(first_time)} to {curve.course.number(last_time)}"
+        first_number = curve.course.number(first_time)
+        last_number = curve.course.number(last_time)
+        numbers = f"{first_number} to {last_number}"
         dates = days(first_time, last_time)
         words = f"Drifted in nights {numbers} ({dates}), {rate_words(series, ramp)}"
         sentences.append(_end_with_way(words, series, ramp.change))
@@ -131,15 +138,19 @@ def _total(curve: Curve) -> Iterator[str]:
     series = curve.series
     if not moves(series):
         return
-    night_levels = levels(series, anchors_of(series, curve.course.anchors))
+    anchors = anchors_of(series, curve.course.anchors)
+    night_levels = levels(series, anchors)
     if len(night_levels.nights) > 1:
-        last_night = np.eye(len(night_levels.nights))[-1]
+        nights = np.eye(len(night_levels.nights))
+        last_night = nights[-1]
         change, deviation = night_levels.total(last_night)
         middle = plain_change(change, series.scale)
-        lower_end = plain_change(change - 1.96 * deviation, series.scale)
+        half_width = 1.96 * deviation
+        lower_end = plain_change(change - half_width, series.scale)
         upper_end = plain_change(change + 1.96 * deviation, series.scale)
         total_words = series.formatter.format_change(middle, lower_end, upper_end)
-        since = day(series.points[night_levels.nights[0]].at)
+        first_place = night_levels.nights[0]
+        since = day(series.points[first_place].at)
         yield f"From the reference of {since} on, nights add up to {total_words}."
 
 
@@ -154,14 +165,17 @@ def picture_of(curve: Curve) -> Picture:
         panels = (_values(curve, _HIGH, dates=True),)
     else:
         panels = (_values(curve, _FLAT, dates=True),)
+    title = f"{series.capture}: {heading(series.metric)}"
+    summary = summary_of(curve)
+    lane = (nights(list(_lane(curve))),)
     return Picture(
-        title=f"{series.capture}: {heading(series.metric)}",
-        summary=summary_of(curve),
+        title=title,
+        summary=summary,
         width=width,
         x=curve.x,
         panels=panels,
         tags=curve.tags,
-        lane=(nights(list(_lane(curve))),),
+        lane=lane,
     )
 
 
@@ -176,29 +190,35 @@ def _changes(curve: Curve) -> TrendPanel:
     limit_lines: list[_Line] = []
     for begin, end, edges in stretches:
         reach += [edges.low, edges.high]
-        band.append(((begin, edges.low), (begin, edges.high), (end, edges.high), (end, edges.low)))
-        limit_lines.append(((begin, edges.limit), (end, edges.limit)))
+        corners = ((begin, edges.low), (begin, edges.high), (end, edges.high), (end, edges.low))
+        band.append(corners)
+        limit_line = ((begin, edges.limit), (end, edges.limit))
+        limit_lines.append(limit_line)
     zero_lines: list[_Line] = []
     if min(reach) <= 0:
-        zero_lines.append(((curve.x.axis.minimum, 0.0), (curve.x.axis.maximum, 0.0)))
+        zero_line = ((curve.x.axis.minimum, 0.0), (curve.x.axis.maximum, 0.0))
+        zero_lines.append(zero_line)
     allowed = series.formatter.amount(series.threshold)
     title = "Change from the reference"
     if stretches:
         title = f"{title}; dashed: the limit, {allowed}"
     limit = f"Beyond this line a change for the worse matters: {allowed} from the expected change"
+    axis = linear("", min(reach), max(reach), series.formatter.change)
+    drawn_changes = _drawn(
+        curve, lambda point: point.change, lambda point: (point.low, point.high), RADIUS
+    )
+    shapes = (
+        lines(band, "band", end="Z"),
+        lines(limit_lines, "limit", limit),
+        lines(zero_lines, "zero"),
+        *drawn_changes,
+        _dates(curve),
+    )
     return TrendPanel(
         title,
         _HIGH,
-        linear("", min(reach), max(reach), series.formatter.change),
-        (
-            lines(band, "band", end="Z"),
-            lines(limit_lines, "limit", limit),
-            lines(zero_lines, "zero"),
-            *_drawn(
-                curve, lambda point: point.change, lambda point: (point.low, point.high), RADIUS
-            ),
-            _dates(curve),
-        ),
+        axis,
+        shapes,
     )
 
 
@@ -212,24 +232,31 @@ def _values(curve: Curve, height: float, *, dates: bool) -> TrendPanel:
         if point.value is not None:
             values.append(point.value)
     if not values:
-        return TrendPanel("No night has a value", height, linear("", 0, 1, lambda _: ""), ())
+        empty_axis = linear("", 0, 1, lambda _: "")
+        return TrendPanel("No night has a value", height, empty_axis, ())
     title = "Median of the pairs" if series.gated else ""
     if references and series.gated:
         title = f"{title}; dashed: the reference"
+    reference_runs = _runs(curve, lambda point: point.reference)
+    drawn_values = _drawn(
+        curve, lambda point: point.value, lambda point: (point.least, point.most), 2.6
+    )
     shapes = [
-        lines(_runs(curve, lambda point: point.reference), "reference"),
-        *_drawn(curve, lambda point: point.value, lambda point: (point.least, point.most), 2.6),
+        lines(reference_runs, "reference"),
+        *drawn_values,
     ]
     if dates:
         shapes.append(_dates(curve))
-    return TrendPanel(title, height, _upward(series, references + values), tuple(shapes))
+    axis = _upward(series, references + values)
+    return TrendPanel(title, height, axis, tuple(shapes))
 
 
 def _upward(series: Series, reach: Sequence[float]) -> Axis:
     """Return the axis of medians, with half of their span on both sides for their spreads."""
     low = min(reach)
     high = max(reach)
-    room = max(high - low, abs(median(reach)) * _LEAST_SPAN) or 1.0
+    least_span = abs(median(reach)) * _LEAST_SPAN
+    room = max(high - low, least_span) or 1.0
     floor = 0.0 if low >= 0 else -math.inf
     ceiling = 1.0 if series.unit == "ratio" and high <= 1 else math.inf
     axis_low = max(floor, low - room / 2)
@@ -259,9 +286,11 @@ def _expected_stretches(curve: Curve) -> Iterator[tuple[float, float, _ExpectedE
     edges: list[_ExpectedEdges | None] = []
     for fared in fared_nights:
         places.append(curve.x.place(fared.at))
-        edges.append(_edges(fared.find_judgement(curve.series.metric)))
+        judged = fared.find_judgement(curve.series.metric)
+        edges.append(_edges(judged))
     places.append(places[-1] + _LAST_NIGHT)
-    for stretch_edges, group in groupby(range(len(edges)), key=edges.__getitem__):
+    groups = groupby(range(len(edges)), key=edges.__getitem__)
+    for stretch_edges, group in groups:
         if stretch_edges is not None:
             indexes = list(group)
             yield places[indexes[0]], places[indexes[-1] + 1], stretch_edges
@@ -290,7 +319,8 @@ def _drawn(curve: Curve, pick: _Pick, ends: _Ends, radius: float) -> Iterator[Sh
         low, high = ends(point)
         if low is not None and high is not None:
             place = curve.x.place(point.at)
-            spreads.append(((place, low), (place, high)))
+            line = ((place, low), (place, high))
+            spreads.append(line)
     yield lines(spreads, "spread")
     yield lines(_runs(curve, pick), "median")
     yield lines(_iter_level_lines(curve, pick), "level")
@@ -317,7 +347,8 @@ def _iter_level_lines(curve: Curve, pick: _Pick) -> Iterator[list[tuple[float, f
         else:
             begin_level = end_level = median(values)
         begin_place = curve.x.place(stretch_points[0].at)
-        end_place = curve.x.place(stretch_points[-1].at)
+        last_point = stretch_points[-1]
+        end_place = curve.x.place(last_point.at)
         yield [(begin_place, begin_level), (end_place, end_level)]
 
 
@@ -349,12 +380,15 @@ def _dates(curve: Curve) -> Shape:
     for step in curve.trend.steps:
         time = series.points[step.index].at
         place = curve.x.place(time)
-        words = f"night {curve.course.number(time)}: {series.formatter.change(step.change)}"
+        change = series.formatter.change(step.change)
+        words = f"night {curve.course.number(time)}: {change}"
         tone = WAYS[direction(step.change, series.better)]
         changes.append((place, place, words, tone))
     for ramp in curve.trend.ramps:
-        first_place = curve.x.place(series.points[ramp.first_night].at)
-        last_place = curve.x.place(series.points[ramp.last_night].at)
+        first_night = series.points[ramp.first_night]
+        first_place = curve.x.place(first_night.at)
+        last_night = series.points[ramp.last_night]
+        last_place = curve.x.place(last_night.at)
         tone = WAYS[direction(ramp.change, series.better)]
         changes.append((first_place, last_place, rate_words(series, ramp), tone))
     return draw_changes(sorted(changes))
@@ -367,18 +401,25 @@ def _marks(curve: Curve, pick: _Pick) -> Iterator[Mark]:
     oldest_recent = len(points) - RECENT
     for index, point in enumerate(points):
         value = pick(point)
-        state = None if point.outcome is None else state_of(point.outcome)
+        state = None
+        if point.outcome is not None:
+            state = state_of(point.outcome)
         is_plain = state in {None, CourseState.OK}
         if value is None or (index < oldest_recent and is_plain):
             continue
-        words = _words(curve.series, point, curve.course.number(point.at))
+        number = curve.course.number(point.at)
+        words = _words(curve.series, point, number)
         fared = fared_by_night.get(point.night)
-        href = curve.href(fared) if fared else ""
-        yield Mark(curve.x.place(point.at), value, state, words, href)
+        href = ""
+        if fared:
+            href = curve.href(fared)
+        mark_place = curve.x.place(point.at)
+        yield Mark(mark_place, value, state, words, href)
 
 
 def _words(series: Series, point: Point, number: int) -> str:
-    night_label = f"night {number}, {moment_of(point.at):%d %b %Y %H:%M} UTC"
+    date = moment_of(point.at)
+    night_label = f"night {number}, {date:%d %b %Y %H:%M} UTC"
     parts = [f"{night_label}: {_describe_point(series, point)}"]
     if point.least is not None and point.most is not None:
         smallest_value = quantity(point.least, series.unit)

@@ -93,16 +93,23 @@ def render_trend(
         series_count += len(course.shown)
     turns.sort(key=_turn_rank, reverse=True)
     lost_nights = lost_of(nights, missed)
+    more_turns = max(0, len(turns) - MOST_CHANGES)
+    more_lost = max(0, len(lost_nights) - MOST_LOST)
+    title = _title(courses)
+    headline = headline_of(courses, now)
+    stale = stale_of(nights, missed, now)
+    tally = tally_of(nights, missed)
+    standing_courses = _standing(courses)
     return document(
         environment_of(redact),
         "trend/page.html",
         styles=("page.css", "trend/trend.css"),
         scripts=(),
-        title=_title(courses),
-        headline=headline_of(courses, now),
-        stale=stale_of(nights, missed, now),
-        tally=tally_of(nights, missed),
-        stands=_standing(courses),
+        title=title,
+        headline=headline,
+        stale=stale,
+        tally=tally,
+        stands=standing_courses,
         deciding=deciding_words,
         ago=lambda time: ago(time, now),
         day=day,
@@ -113,12 +120,12 @@ def render_trend(
         short_commit=short_commit,
         lately=LATELY,
         turns=turns[:MOST_CHANGES],
-        more_turns=max(0, len(turns) - MOST_CHANGES),
+        more_turns=more_turns,
         searched=searched_count,
         short=series_count - searched_count,
         least_nights=2 * SHORTEST,
         lost=lost_nights[:MOST_LOST],
-        more_lost=max(0, len(lost_nights) - MOST_LOST),
+        more_lost=more_lost,
         sections=sections,
         few=series_count <= FEW_FOLLOWED,
         recent=RECENT,
@@ -133,7 +140,8 @@ def _course_turns(course: Course, curves: Sequence[Curve]) -> list["Turn"]:
 
 
 def _turn_rank(turn: "Turn") -> tuple[datetime, bool]:
-    return moment_of(turn.until or turn.time), turn.series.gated
+    last_time = turn.until or turn.time
+    return moment_of(last_time), turn.series.gated
 
 
 def _title(courses: Sequence[Course]) -> str:
@@ -152,7 +160,8 @@ def _name_or_count(names: set[str], noun: str) -> str:
 
 
 def _curves(course: Course, links: Links) -> list[Curve]:
-    x = NightAxis(tuple(fared.at for fared in course.fared))
+    times = tuple(fared.at for fared in course.fared)
+    x = NightAxis(times)
     tags = happenings(course)
 
     def report(fared: Fared) -> str:
@@ -163,7 +172,8 @@ def _curves(course: Course, links: Links) -> list[Curve]:
     curves: list[Curve] = []
     for series in course.shown:
         trend = trend_of(series, anchors_of(series, course.anchors))
-        curves.append(Curve(series, trend, course, x, tags, report))
+        curve = Curve(series, trend, course, x, tags, report)
+        curves.append(curve)
     return curves
 
 
@@ -183,17 +193,22 @@ def _section(
         name = heading(series.metric)
         if series not in course.shown:
             hidden_names.append(name)
+    is_thinned = any(len(series.points) > RECENT for series in course.series)
+    happened = happenings(course)
+    findings = finding_rows(course)
+    claims = claims_of(course)
+    table = table_of(course, links)
     return {
         "course": course,
         **_describe_entry(course.last.entry),
         "large": large_figures,
         "small": small_figures,
         "unknown": hidden_names,
-        "happened": happenings(course),
-        "findings": finding_rows(course),
-        "claims": claims_of(course),
-        "table": table_of(course, links),
-        "thinned": any(len(series.points) > RECENT for series in course.series),
+        "happened": happened,
+        "findings": findings,
+        "claims": claims,
+        "table": table,
+        "thinned": is_thinned,
     }
 
 
@@ -247,9 +262,12 @@ def table_of(course: Course, links: Links) -> list[_Row]:
     rows: list[_Row] = []
     numbered = list(enumerate(course.fared, 1))
     for number, fared in reversed(numbered):
-        night = fared.night.id if fared.night else ""
+        night = ""
+        if fared.night:
+            night = fared.night.id
         row_cells = [column.get(night, "") for column in columns]
-        rows.append((number, fared, row_cells, list(reports_of(fared, links))))
+        row_reports = list(reports_of(fared, links))
+        rows.append((number, fared, row_cells, row_reports))
     return rows
 
 
@@ -362,7 +380,8 @@ def join_turns(turns: Sequence[Turn]) -> list[Turn]:
         for place, joined_turn in enumerate(joined):
             if joined_turn.is_with(turn):
                 words = f"{heading(turn.series.metric)} {turn.change}"
-                joined[place] = replace(joined_turn, also=(*joined_turn.also, words))
+                also = (*joined_turn.also, words)
+                joined[place] = replace(joined_turn, also=also)
                 break
         else:
             joined.append(turn)
@@ -374,17 +393,22 @@ def _turn_of_step(
 ) -> Turn:
     time = series.points[step.index].at
     way = direction(step.change, series.better)
+    change = _toward(series.formatter.change(step.change), way)
+    earliest_time = series.points[step.earliest].at
+    latest_time = series.points[step.latest].at
+    levels = _levels(series, step)
+    with_it = other_changes.get(time, "")
     return Turn(
         time=time,
         course=course,
         series=series,
-        change=_toward(series.formatter.change(step.change), way),
+        change=change,
         tone=WAYS[way],
-        levels=_levels(series, step),
+        levels=levels,
         number=course.number(time),
-        earliest=course.number(series.points[step.earliest].at),
-        latest=course.number(series.points[step.latest].at),
-        with_it=other_changes.get(time, ""),
+        earliest=course.number(earliest_time),
+        latest=course.number(latest_time),
+        with_it=with_it,
     )
 
 
@@ -393,16 +417,19 @@ def _turn_of_drift(course: Course, series: Series, ramp: Ramp) -> Turn:
     last_time = series.points[ramp.last_night].at
     first_number = course.number(first_time)
     way = direction(ramp.change, series.better)
+    change = _toward(rate_words(series, ramp), way)
+    levels = _levels(series, ramp)
+    latest = course.number(last_time)
     return Turn(
         time=first_time,
         course=course,
         series=series,
-        change=_toward(rate_words(series, ramp), way),
+        change=change,
         tone=WAYS[way],
-        levels=_levels(series, ramp),
+        levels=levels,
         number=first_number,
         earliest=first_number,
-        latest=course.number(last_time),
+        latest=latest,
         until=last_time,
     )
 
@@ -455,7 +482,8 @@ def tally_of(nights: Sequence[Night], missed_nights: Sequence[Missed]) -> list[t
     for state in CourseState:
         number = state_counts[state]
         if number:
-            tally.append((f"{state.sign} {number} {state}", state.tone))
+            words = f"{state.sign} {number} {state}"
+            tally.append((words, state.tone))
     return tally
 
 
@@ -463,7 +491,8 @@ def stale_of(nights: Sequence[Night], missed_nights: Sequence[Missed], current_t
     """Return a sentence that no night has run lately; empty if the last one is fresh."""
     if not nights:
         return ""
-    last_start = max((night.started for night in nights), key=moment_of)
+    start_times = [night.started for night in nights]
+    last_start = max(start_times, key=moment_of)
     last_moment = moment_of(last_start)
     missed_since = 0
     for miss in missed_nights:
@@ -476,7 +505,9 @@ def stale_of(nights: Sequence[Night], missed_nights: Sequence[Missed], current_t
         words = "; 1 was missed"
     elif missed_since:
         words = f"; {missed_since} were missed"
-    return f"No night has run since {day(last_start)}, {ago(last_start, current_time)}{words}."
+    last_day = day(last_start)
+    time_since = ago(last_start, current_time)
+    return f"No night has run since {last_day}, {time_since}{words}."
 
 
 # The page begins with the first of these states that the last night of any capture has.
@@ -513,9 +544,11 @@ def headline_of(courses: Sequence[Course], current_time: str) -> Headline:
     if not current:
         return Headline("unclear", "? Nothing yet", "No capture has been measured in any night.")
     last_nights = [course.last for course in current]
-    last_start = max(last_nights, key=lambda fared: moment_of(fared.at)).at
+    latest = max(last_nights, key=lambda fared: moment_of(fared.at))
+    last_start = latest.at
     when = f"{day(last_start)} ({ago(last_start, current_time)})"
-    worst = min(last_nights, key=lambda fared: _RANKS.index(fared.state)).state
+    worst_night = min(last_nights, key=lambda fared: _RANKS.index(fared.state))
+    worst = worst_night.state
     named_courses = tuple(course for course in current if course.last.state is worst)
     names = format_count(len(named_courses), "capture")
     if worst is CourseState.OK:
@@ -548,7 +581,9 @@ def _standing(courses: Sequence[Course]) -> list[Course]:
 def _is_worse_than(anchor: Fared, capture_night: Fared) -> bool:
     if anchor.at != capture_night.at:
         return False
-    return _RANKS.index(anchor.state) < _RANKS.index(capture_night.state)
+    anchor_rank = _RANKS.index(anchor.state)
+    capture_rank = _RANKS.index(capture_night.state)
+    return anchor_rank < capture_rank
 
 
 def _worst_change(course: Course) -> str:
@@ -559,7 +594,8 @@ def _worst_change(course: Course) -> str:
     for metric in entry.judged:
         if metric.outcome is Outcome.REGRESSION and metric.change is not None:
             if direction(metric.change, metric.better) == "worse":
-                return f"{metric.metric} {metric.formatter.change(metric.change)}"
+                change = metric.formatter.change(metric.change)
+                return f"{metric.metric} {change}"
             return metric.metric
     return ""
 
@@ -588,7 +624,8 @@ def finding_rows(course: Course) -> list[FindingRow]:
         rules |= night_rules
         if has_traces(fared):
             current_rules = night_rules
-    ordered_rules = [*sorted(current_rules), *sorted(rules - current_rules)]
+    former_rules = rules - current_rules
+    ordered_rules = [*sorted(current_rules), *sorted(former_rules)]
     return [_row(rule, course) for rule in ordered_rules]
 
 
@@ -623,7 +660,8 @@ def _row(rule: str, course: Course) -> FindingRow:
     else:
         became = f"last in {night_words(course, last_time)}"
     became = f"first seen in {night_words(course, first_time)}, {became}"
-    nights = tuple(_night(fared, rule, number) for number, fared in enumerate(course.fared, 1))
+    numbered_nights = enumerate(course.fared, 1)
+    nights = tuple(_night(fared, rule, number) for number, fared in numbered_nights)
     return FindingRow(rule, last_finding.severity, last_finding.message, became, nights)
 
 
@@ -638,7 +676,8 @@ def _night(fared: Fared, rule: str, number: int) -> tuple[float | None, str]:
     found = found_in(fared, rule)
     if found is None:
         return 0.0, f"{night_label}: not found"
-    return found.traces / max(1, found.of), f"{night_label}: found in {_share(found)}"
+    share = found.traces / max(1, found.of)
+    return share, f"{night_label}: found in {_share(found)}"
 
 
 _RATE = "tokens_per_second"
@@ -688,7 +727,9 @@ def _claim(course: Course, found: TracedFinding, night_before: Fared, night_afte
 
 
 def _rate(course: Course, fared: Fared) -> Point | None:
-    night = fared.night.id if fared.night else ""
+    night = ""
+    if fared.night:
+        night = fared.night.id
     for series in course.series:
         if series.metric != _RATE:
             continue

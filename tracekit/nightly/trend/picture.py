@@ -40,7 +40,8 @@ class NightAxis:
     def axis(self) -> Axis:
         """The axis, with room at both ends."""
         air = max(_AIR, len(self.times) * 0.015)
-        return Axis("", 1 - air, len(self.times) + air, (), str)
+        last_place = len(self.times) + air
+        return Axis("", 1 - air, last_place, (), str)
 
     def place(self, time: str) -> float:
         """Return the place of the night that began at a time; between nights for another time."""
@@ -68,7 +69,8 @@ class NightAxis:
         if nights == 2:  # noqa: PLR2004
             return (1, 2)
         max_labels = max(2, int(width / _APART))
-        step = next((stride for stride in _STEPS if nights <= max_labels * stride), _STEPS[-1])
+        fitting_steps = (stride for stride in _STEPS if nights <= max_labels * stride)
+        step = next(fitting_steps, _STEPS[-1])
         return range(step, nights + 1, step)
 
 
@@ -111,7 +113,8 @@ def svg(picture: Picture, spoken: Callable[[str], str] = str) -> str:
 
     All words of it pass through `spoken`. The same picture gives the same characters.
     """
-    bottom = _HEAD - 6 + sum(_GAP + panel.height for panel in picture.panels)
+    panel_heights = [_GAP + panel.height for panel in picture.panels]
+    bottom = _HEAD - 6 + sum(panel_heights)
     height = bottom + _LANE + _FOOT
     across = picture.width - _LEFT - _room_on_the_right(picture)
     root = figure("nights", (picture.width, height), picture.title, picture.summary)
@@ -119,18 +122,25 @@ def svg(picture: Picture, spoken: Callable[[str], str] = str) -> str:
     for number, words in picture.x.labels(across):
         x = _LEFT + axis.project(number, 0, across)
         room = len(words) * _CHARACTER / 2
-        place = min(max(x, room + 1), picture.width - room)
-        ET.SubElement(root, "path", {"class": "grid", "d": f"M{x:.1f} {bottom:.1f}v{_LANE:g}"})
-        root.append(_text(x, height - 18, f"{number:,}", "mid number"))
-        root.append(_text(place, height - 5, words, "mid"))
-    root.append(_text(_LEFT + across + 7, height - 18, "night"))
+        rightmost_place = picture.width - room
+        place = min(max(x, room + 1), rightmost_place)
+        line = f"M{x:.1f} {bottom:.1f}v{_LANE:g}"
+        ET.SubElement(root, "path", {"class": "grid", "d": line})
+        number_text = _text(x, height - 18, f"{number:,}", "mid number")
+        root.append(number_text)
+        words_text = _text(place, height - 5, words, "mid")
+        root.append(words_text)
+    unit_text = _text(_LEFT + across + 7, height - 18, "night")
+    root.append(unit_text)
     root.extend(_tags(picture, across, bottom))
     top = _HEAD - 6
     for panel in picture.panels:
-        root.append(_panel(panel, axis, across, top + _GAP))
+        drawn_panel = _panel(panel, axis, across, top + _GAP)
+        root.append(drawn_panel)
         top += _GAP + panel.height
     lane = make_group(_LEFT, bottom)
-    plane = Plane(across, _LANE, axis, Axis("", 0, 1, (), str))
+    lane_axis = Axis("", 0, 1, (), str)
+    plane = Plane(across, _LANE, axis, lane_axis)
     for shape in picture.lane:
         lane.extend(shape(plane))
     root.append(lane)
@@ -148,11 +158,14 @@ def _room_on_the_right(picture: Picture) -> float:
 def _panel(panel: TrendPanel, x: Axis, across: float, top: float) -> ET.Element:
     group = make_group(_LEFT, top)
     plane = Plane(across, panel.height, x, panel.y)
-    group.append(_text(across, -7, panel.title, "name end"))
+    title = _text(across, -7, panel.title, "name end")
+    group.append(title)
     for mark in panel.y.marks:
         _, y = plane.project((x.minimum, mark))
-        ET.SubElement(group, "path", {"class": "grid", "d": f"M0 {y:.1f}H{across:g}"})
-        group.append(_text(across + 7, y + 4, panel.y.words(mark)))
+        line = f"M0 {y:.1f}H{across:g}"
+        ET.SubElement(group, "path", {"class": "grid", "d": line})
+        label = _text(across + 7, y + 4, panel.y.words(mark))
+        group.append(label)
     for shape in panel.shapes:
         group.extend(shape(plane))
     return group
@@ -162,7 +175,8 @@ def _tags(picture: Picture, across: float, bottom: float) -> Iterator[ET.Element
     """Draw a lettered line through all panels for each tag; no letter covers another."""
     end = 0.0
     for tag in picture.tags:
-        x = _LEFT + picture.x.axis.project(picture.x.place(tag.at), 0, across)
+        tag_place = picture.x.place(tag.at)
+        x = _LEFT + picture.x.axis.project(tag_place, 0, across)
         width = len(tag.letter) * 7.5 + 6
         place = max(x - width / 2, end + 1)
         end = place + width
@@ -173,7 +187,8 @@ def _tags(picture: Picture, across: float, bottom: float) -> Iterator[ET.Element
             name = "changed"
             corner_radius = "2"
         group = ET.Element("g", {"class": name})
-        ET.SubElement(group, "title").text = f"{tag.letter}: {tag.words}"
+        title = ET.SubElement(group, "title")
+        title.text = f"{tag.letter}: {tag.words}"
         line = f"M{x:.1f} {_HEAD:g}V{bottom:g}"
         ET.SubElement(group, "path", {"class": "through", "d": line})
         box = {
@@ -184,7 +199,8 @@ def _tags(picture: Picture, across: float, bottom: float) -> Iterator[ET.Element
             "rx": corner_radius,
         }
         ET.SubElement(group, "rect", box)
-        group.append(_text(place + width / 2, 12, tag.letter, "mid"))
+        letter = _text(place + width / 2, 12, tag.letter, "mid")
+        group.append(letter)
         yield group
 
 
@@ -255,7 +271,8 @@ def draw_changes(changes: Sequence[tuple[float, float, str, str]]) -> Shape:
             room = len(words) * _CHARACTER + 10
             is_left = x + room > plane.width
             begin = max(0.0, x - room) if is_left else x
-            row = next((n for n, end in enumerate(ends) if end <= begin), len(ends))
+            free_rows = (n for n, end in enumerate(ends) if end <= begin)
+            row = next(free_rows, len(ends))
             ends[row : row + 1] = [max(begin + room, until)]
             if last_place > first_place:
                 kind = "drift"
@@ -268,7 +285,8 @@ def draw_changes(changes: Sequence[tuple[float, float, str, str]]) -> Shape:
             ET.SubElement(group, "path", {"d": path})
             words_y = 11 + row * _ROW
             if is_left:
-                group.append(_text(begin + room - 5, words_y, words, "end"))
+                label = _text(begin + room - 5, words_y, words, "end")
+                group.append(label)
             else:
                 group.append(_text(x + 5, words_y, words))
             yield group
@@ -298,7 +316,8 @@ def nights(marks: Sequence[Mark], radius: float = RADIUS) -> Shape:
 def _mark(state: CourseState | None, x: float, y: float, radius: float) -> ET.Element:
     if state is None or state is CourseState.OK:
         size = radius * 0.8 if state is None else radius
-        return ET.Element("circle", {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": f"{size:.2g}"})
+        attributes = {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": f"{size:.2g}"}
+        return ET.Element("circle", attributes)
     kind = "full" if state is CourseState.REGRESSION else "open"
     path = _SHAPES[state].format(x=f"{x:.1f}", y=f"{y:.1f}")
     return ET.Element("path", {"class": f"{state.tone} {kind}", "d": path})

@@ -63,11 +63,14 @@ def dense_traffic(shape: DenseShape, *, rereads: int = 1, mask: int = 0) -> Call
     padded_bytes = len(shape.lens) * shape.longest * shape.row
     unique_bytes = sum(shape.lens) * shape.row
     other_bytes = shape.output_bytes + mask
+    total_read = rereads * padded_bytes + other_bytes
+    unique = unique_bytes + other_bytes
+    flops = 4 * shape.q_heads * shape.head_dim * shape.pairs
     return CallTraffic(
-        read=rereads * padded_bytes + other_bytes,
-        unique=unique_bytes + other_bytes,
+        read=total_read,
+        unique=unique,
         written=shape.output_bytes,
-        flops=4 * shape.q_heads * shape.head_dim * shape.pairs,
+        flops=flops,
     )
 
 
@@ -77,7 +80,8 @@ def gathered_traffic(shape: DenseShape, block_size: int, *, rereads: int = 1) ->
     Whole pages are copied, up to the longest sequence's end: they are read, written and, by
     attention, read again.
     """
-    pages = len(shape.lens) * -(-shape.longest // block_size)
+    pages_of_sequence = -(-shape.longest // block_size)
+    pages = len(shape.lens) * pages_of_sequence
     copied = pages * block_size * shape.row
     tables = 4 * pages
     return dense_traffic(shape, rereads=rereads).plus(copied + tables, copied)
@@ -97,7 +101,8 @@ Mask = mx.array | Literal["causal"] | None
 
 def padding_mask(lens: mx.array, longest: int) -> mx.array:
     """Return the keys of `longest` that count for each sequence: bool `[batch, 1, 1, longest]`."""
-    return (mx.arange(longest)[None] < lens[:, None])[:, None, None]
+    is_valid = mx.arange(longest)[None] < lens[:, None]
+    return is_valid[:, None, None]
 
 
 def sdpa(
@@ -118,8 +123,11 @@ def sdpa(
     """
     if layout == "BHSD":
         return mx.fast.scaled_dot_product_attention(q, keys, values, scale=scale, mask=mask)
+    q_by_head = q.swapaxes(1, 2)
+    keys_by_head = keys.swapaxes(1, 2)
+    values_by_head = values.swapaxes(1, 2)
     output = mx.fast.scaled_dot_product_attention(
-        q.swapaxes(1, 2), keys.swapaxes(1, 2), values.swapaxes(1, 2), scale=scale, mask=mask
+        q_by_head, keys_by_head, values_by_head, scale=scale, mask=mask
     )
     return output.swapaxes(1, 2)
 
@@ -130,12 +138,16 @@ def gather_pages(problem: DecodeProblem, longest: int) -> tuple[mx.array, mx.arr
     They are `[batch, kv_heads, tokens, head_dim]`, where tokens is `longest` rounded up to whole
     pages. Rows past a sequence's end have the contents of the pages, whatever they are.
     """
-    blocks = min(problem.max_blocks, max(1, -(-longest // problem.block_size)))
+    needed_blocks = -(-longest // problem.block_size)
+    blocks = min(problem.max_blocks, max(1, needed_blocks))
     # Entries past a sequence's end may name pages that do not exist.
-    tables = mx.clip(problem.block_tables[:, :blocks], 0, problem.k_pages.shape[0] - 1)
+    shown_tables = problem.block_tables[:, :blocks]
+    tables = mx.clip(shown_tables, 0, problem.k_pages.shape[0] - 1)
     rows = (problem.batch, -1, problem.kv_heads, problem.head_dim)
-    keys = problem.k_pages[tables].reshape(rows).swapaxes(1, 2)
-    values = problem.v_pages[tables].reshape(rows).swapaxes(1, 2)
+    key_rows = problem.k_pages[tables].reshape(rows)
+    keys = key_rows.swapaxes(1, 2)
+    value_rows = problem.v_pages[tables].reshape(rows)
+    values = value_rows.swapaxes(1, 2)
     return keys, values
 
 
@@ -182,7 +194,8 @@ class DenseProblem:
     @property
     def padding(self) -> float:
         """Share of the keys that are padding: 0 … 1."""
-        return 1 - sum(self.lens) / (len(self.lens) * self.longest)
+        padded_tokens = len(self.lens) * self.longest
+        return 1 - sum(self.lens) / padded_tokens
 
     def mask(self) -> Mask:
         """Return the mask that MLX needs: none at all if all keys count."""
@@ -194,7 +207,8 @@ class DenseProblem:
         if not is_causal:
             return padding_mask(lens, self.longest)
         first_positions = (lens - self.queries)[:, None, None, None]
-        return mx.arange(self.longest) <= first_positions + mx.arange(self.queries)[:, None]
+        later_positions = mx.arange(self.queries)[:, None]
+        return mx.arange(self.longest) <= first_positions + later_positions
 
     def laid_out(self, layout: Layout) -> tuple[mx.array, mx.array, mx.array]:
         """Return queries, keys and values in a layout, contiguous; see `sdpa`."""
@@ -227,7 +241,8 @@ def dense_problem(
     q = problem.q[:, :, None]
     if queries > 1:
         shape = (problem.batch, problem.q_heads, queries, problem.head_dim)
-        q = mx.random.normal(shape, dtype=problem.dtype, key=mx.random.key(seed + 1))
+        key = mx.random.key(seed + 1)
+        q = mx.random.normal(shape, dtype=problem.dtype, key=key)
     q = mx.contiguous(q)
     keys = mx.contiguous(keys[:, :, :longest])
     values = mx.contiguous(values[:, :, :longest])
@@ -238,10 +253,12 @@ def dense_problem(
 def draw_dense(shape: DenseShape, *, dtype: mx.Dtype, seed: int = 0) -> DenseProblem:
     """Draw queries, keys and values of a shape, and fill the device with them."""
     batch = len(shape.lens)
-    require_memory(2 * shape.output_bytes + batch * shape.longest * shape.row, "The call")
+    kv_bytes = batch * shape.longest * shape.row
+    require_memory(2 * shape.output_bytes + kv_bytes, "The call")
     q_shape = (batch, shape.q_heads, shape.queries, shape.head_dim)
     kv_shape = (batch, shape.kv_heads, shape.longest, shape.head_dim)
-    q_seed, k_seed, v_seed = mx.random.split(mx.random.key(seed), 3)
+    key = mx.random.key(seed)
+    q_seed, k_seed, v_seed = mx.random.split(key, 3)
     q = mx.random.normal(q_shape, dtype=dtype, key=q_seed)
     keys = mx.random.normal(kv_shape, dtype=dtype, key=k_seed)
     values = mx.random.normal(kv_shape, dtype=dtype, key=v_seed)
@@ -259,14 +276,19 @@ def largest_dense_error(
     """
     if sequences is None:
         sequences = {0, len(problem.lens) - 1}
-    rows = np.unique(np.linspace(0, problem.queries - 1, _CHECKED_QUERIES).astype(int))
+    exact_rows = np.linspace(0, problem.queries - 1, _CHECKED_QUERIES)
+    rows = np.unique(exact_rows.astype(int))
     worst = 0.0
     for sequence in sequences:
+        queries = as_float64(problem.q[sequence])[:, rows]
+        keys = as_float64(problem.keys[sequence])
+        values = as_float64(problem.values[sequence])
+        visible_keys = problem.find_visible_keys(sequence)[rows]
         expected = dense_reference(
-            as_float64(problem.q[sequence])[:, rows],
-            as_float64(problem.keys[sequence]),
-            as_float64(problem.values[sequence]),
-            problem.find_visible_keys(sequence)[rows],
+            queries,
+            keys,
+            values,
+            visible_keys,
             scale=problem.scale,
         )
         got = as_float64(output[sequence])[None, :, rows]
@@ -287,13 +309,17 @@ def naive_attention(
     if group > 1:
         keys = mx.repeat(keys, group, axis=1)
         values = mx.repeat(values, group, axis=1)
-    scores = (q @ keys.swapaxes(2, 3)).astype(mx.float32) * scale
+    products = (q @ keys.swapaxes(2, 3)).astype(mx.float32)
+    scores = products * scale
     if mask is not None:
-        scores = mx.where(mask, scores, mx.array(-mx.inf, mx.float32))
-    return mx.softmax(scores, axis=-1).astype(q.dtype) @ values
+        never = mx.array(-mx.inf, mx.float32)
+        scores = mx.where(mask, scores, never)
+    weights = mx.softmax(scores, axis=-1).astype(q.dtype)
+    return weights @ values
 
 
 def causal_mask(queries: int, keys: int) -> mx.array:
     """Return the keys that each query may see, where the last query is the last key: bool."""
-    ages = mx.arange(queries)[:, None] + (keys - queries)
+    positions = mx.arange(queries)[:, None]
+    ages = positions + (keys - queries)
     return mx.arange(keys)[None] <= ages

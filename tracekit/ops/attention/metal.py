@@ -109,12 +109,14 @@ def plan(
     if tile not in HD_TILES:
         raise UsageError(f"There is no HD_TILE of {tile}; there are 8 and 16.")
     heads = heads_at_once(problem.group, tile)
-    tokens = max(1, LOADED_BYTES // (2 * tile * problem.dtype.size))
+    row_bytes = 2 * tile * problem.dtype.size
+    tokens = max(1, LOADED_BYTES // row_bytes)
     base_plan = DecodePlan("grouped", THREADS, 1, tile, heads, tokens, ahead)
     if partitions is None:
         if longest is None:
             longest = problem.max_blocks * problem.block_size
-        threadgroups = problem.batch * problem.kv_heads * base_plan.rereads(problem.group)
+        rereads = base_plan.rereads(problem.group)
+        threadgroups = problem.batch * problem.kv_heads * rereads
         partitions = partitions_for(threadgroups, longest, cores)
     if not 1 <= partitions <= MOST_PARTITIONS:
         raise UsageError(
@@ -122,7 +124,8 @@ def plan(
         )
     if threadgroup is None:
         threadgroup = THREADS if cores is None else _threads_of_core(heads * tile)
-    _check_threadgroup(threadgroup, THREADGROUP_BYTES - 8 * heads * LANES, problem.head_dim)
+    room = THREADGROUP_BYTES - 8 * heads * LANES
+    _check_threadgroup(threadgroup, room, problem.head_dim)
     return replace(base_plan, threadgroup=threadgroup, partitions=partitions)
 
 
@@ -252,19 +255,23 @@ def _launch(problem: DecodeProblem, scale: float, how: DecodePlan) -> tuple[mx.a
         problem.max_blocks,
         float(scale),
     )
+    template = _template(problem, how)
+    outputs = _outputs(problem, how)
     (output, *partial), name = _SOURCES[how.kernel].launch(
         inputs,
-        _template(problem, how),
+        template,
         (how.threadgroup * width, problem.batch, how.partitions),
         how.threadgroup,
-        _outputs(problem, how),
+        outputs,
     )
     if how.partitions == 1:
         return output, {name}
+    grid = (problem.head_dim * problem.q_heads, problem.batch, 1)
+    merge_template = [("T", problem.dtype), ("D", problem.head_dim)]
     (output,), merge = _MERGE.launch(
         (*partial, how.partitions),
-        [("T", problem.dtype), ("D", problem.head_dim)],
-        (problem.head_dim * problem.q_heads, problem.batch, 1),
+        merge_template,
+        grid,
         problem.head_dim,
         [(problem.q.shape, problem.dtype)],
     )

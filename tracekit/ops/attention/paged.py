@@ -43,11 +43,15 @@ def traffic(
     parts = 0
     if partitions > 1:
         parts = len(context_lens) * q_heads * partitions * 4 * (head_dim + 2)
+    row_bytes = rereads * tokens * row
+    read = row_bytes + query + tables + parts
+    unique = tokens * row + query + tables + parts
+    flops = 4 * q_heads * head_dim * tokens
     return CallTraffic(
-        read=rereads * tokens * row + query + tables + parts,
-        unique=tokens * row + query + tables + parts,
+        read=read,
+        unique=unique,
         written=query + parts,
-        flops=4 * q_heads * head_dim * tokens,
+        flops=flops,
     )
 
 
@@ -95,7 +99,8 @@ def append_run(pages: mx.array, rows: mx.array, table: mx.array, first_token: in
     `table` are the sequence's pages.
     """
     block_size = pages.shape[1]
-    positions = mx.arange(first_token, first_token + rows.shape[0])
+    last_token = first_token + rows.shape[0]
+    positions = mx.arange(first_token, last_token)
     pages[table[positions // block_size], positions % block_size] = rows
     return pages
 
@@ -167,5 +172,7 @@ def attend(
     # A weight of 0 would not silence a NaN past a sequence's end.
     zero = mx.array(0, problem.dtype)
     values = mx.where(valid.swapaxes(2, 3), values, zero)
-    attended = sdpa(problem.q[:, :, None], keys, values, scale=scale, mask=valid)
-    return mx.where((lens > 0)[:, None, None], attended[:, :, 0], zero)
+    queries = problem.q[:, :, None]
+    attended = sdpa(queries, keys, values, scale=scale, mask=valid)
+    has_context = (lens > 0)[:, None, None]
+    return mx.where(has_context, attended[:, :, 0], zero)

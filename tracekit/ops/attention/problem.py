@@ -91,7 +91,8 @@ def nan_past_ends(problem: DecodeProblem) -> DecodeProblem:
     size = problem.block_size
     used_rows = np.zeros(problem.k_pages.shape[:2], bool)
     lens = np.array(problem.context_lens)[: problem.batch]
-    for table, length in zip(np.array(problem.block_tables), lens, strict=True):
+    tables = zip(np.array(problem.block_tables), lens, strict=True)
+    for table, length in tables:
         rows = np.arange(length)
         used_rows[table[rows // size], rows % size] = True
     holds_tokens = mx.array(used_rows)[:, :, None, None]
@@ -104,7 +105,8 @@ def nan_past_ends(problem: DecodeProblem) -> DecodeProblem:
 
 def draw_lengths(batch: int, longest: int, *, seed: int) -> list[int]:
     """Draw `batch` context lengths, each from 1 to `longest`, all equally likely."""
-    return np.random.default_rng([seed, 1]).integers(1, longest, batch, endpoint=True).tolist()
+    generator = np.random.default_rng([seed, 1])
+    return generator.integers(1, longest, batch, endpoint=True).tolist()
 
 
 def draw_problem(
@@ -127,16 +129,23 @@ def draw_problem(
     blocks = batch * max_blocks
     pool = (blocks, block_size, kv_heads, head_dim)
     require_memory(2 * math.prod(pool) * dtype.size, "The pool")
-    tables = np.random.default_rng([seed, 0]).permutation(blocks).reshape(batch, max_blocks)
+    numbers = np.random.default_rng([seed, 0]).permutation(blocks)
+    tables = numbers.reshape(batch, max_blocks)
     padding = (0, max(0, LEAST_BUFFER - batch))
     padded_lens = np.pad(np.asarray(lens, np.int32), padding)
-    q_seed, k_seed, v_seed = mx.random.split(mx.random.key(seed), 3)
+    key = mx.random.key(seed)
+    q_seed, k_seed, v_seed = mx.random.split(key, 3)
+    queries = mx.random.normal((batch, q_heads, head_dim), dtype=dtype, key=q_seed)
+    keys = mx.random.normal(pool, dtype=dtype, key=k_seed)
+    values = mx.random.normal(pool, dtype=dtype, key=v_seed)
+    block_tables = mx.array(tables.astype(np.int32))
+    context_lens = mx.array(padded_lens)
     problem = DecodeProblem(
-        mx.random.normal((batch, q_heads, head_dim), dtype=dtype, key=q_seed),
-        mx.random.normal(pool, dtype=dtype, key=k_seed),
-        mx.random.normal(pool, dtype=dtype, key=v_seed),
-        mx.array(tables.astype(np.int32)),
-        mx.array(padded_lens),
+        queries,
+        keys,
+        values,
+        block_tables,
+        context_lens,
     )
     mx.eval(problem.q, problem.k_pages, problem.v_pages)
     mx.eval(problem.block_tables, problem.context_lens)
@@ -170,11 +179,14 @@ def dense_reference(
     output = np.empty_like(q)
     group = q.shape[0] // keys.shape[0]
     for head in range(q.shape[0]):
-        products = q[head] @ keys[head // group].T
+        head_keys = keys[head // group]
+        products = q[head] @ head_keys.T
         scores = np.where(visible_keys, scale * products, -np.inf)
-        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+        largest = scores.max(axis=1, keepdims=True)
+        weights = np.exp(scores - largest)
         sums = weights.sum(axis=1, keepdims=True)
-        output[head] = weights @ values[head // group] / sums
+        head_values = values[head // group]
+        output[head] = weights @ head_values / sums
     return output
 
 
@@ -196,12 +208,14 @@ def reference_of(
         length = int(lens[sequence])
         if length == 0:
             continue
-        pages = mx.array(tables[sequence, : -(-length // problem.block_size)])
+        page_count = -(-length // problem.block_size)
+        pages = mx.array(tables[sequence, :page_count])
         q = as_float64(problem.q[sequence])[:, None]
         keys = _rows_of(problem.k_pages[pages], length)
         values = _rows_of(problem.v_pages[pages], length)
         visible_keys = np.ones((1, length), np.bool_)
-        output[row] = dense_reference(q, keys, values, visible_keys, scale=scale)[:, 0]
+        attended = dense_reference(q, keys, values, visible_keys, scale=scale)
+        output[row] = attended[:, 0]
     return output
 
 
@@ -223,4 +237,5 @@ def largest_error(
         sequences = {0, problem.batch - 1}
     chosen = sorted(sequences)
     expected = reference_of(problem, scale=problem.scale, sequences=chosen)
-    return relative_error(as_float64(output[mx.array(chosen)]), expected)
+    chosen_output = as_float64(output[mx.array(chosen)])
+    return relative_error(chosen_output, expected)

@@ -55,7 +55,8 @@ class DrawnTokens:
 
     def run(self, first_token: int, tokens: int) -> tuple[mx.array, mx.array]:
         """Return the keys and values of a run of tokens: `[batch, kv_heads, tokens, head_dim]`."""
-        drawn = mx.arange(first_token, first_token + tokens) % DRAWN
+        positions = mx.arange(first_token, first_token + tokens)
+        drawn = positions % DRAWN
         keys = self.keys[drawn].transpose(1, 2, 0, 3)
         values = self.values[drawn].transpose(1, 2, 0, 3)
         return keys, values
@@ -65,7 +66,8 @@ def draw_rows(sizes: Sizes, *, seed: int = 0) -> DrawnTokens:
     """Draw normal rows, and fill the device with them."""
     q_shape = (DRAWN, sizes.batch, sizes.q_heads, sizes.head_dim)
     kv_shape = (DRAWN, sizes.batch, sizes.kv_heads, sizes.head_dim)
-    q_seed, k_seed, v_seed = mx.random.split(mx.random.key(seed), 3)
+    key = mx.random.key(seed)
+    q_seed, k_seed, v_seed = mx.random.split(key, 3)
     queries = mx.random.normal(q_shape, dtype=sizes.dtype, key=q_seed)
     keys = mx.random.normal(kv_shape, dtype=sizes.dtype, key=k_seed)
     values = mx.random.normal(kv_shape, dtype=sizes.dtype, key=v_seed)
@@ -80,10 +82,14 @@ def compute_expected(
 
     See `dense_reference`.
     """
-    tokens = np.arange(length - kept_tokens, length) % DRAWN
-    q = as_float64(rows.query(length - 1)[sequence])[:, None]
-    keys = as_float64(rows.keys[:, sequence])[tokens].swapaxes(0, 1)
-    values = as_float64(rows.values[:, sequence])[tokens].swapaxes(0, 1)
+    positions = np.arange(length - kept_tokens, length)
+    tokens = positions % DRAWN
+    last_query = rows.query(length - 1)[sequence]
+    q = as_float64(last_query)[:, None]
+    drawn_keys = as_float64(rows.keys[:, sequence])
+    keys = drawn_keys[tokens].swapaxes(0, 1)
+    drawn_values = as_float64(rows.values[:, sequence])
+    values = drawn_values[tokens].swapaxes(0, 1)
     visible_keys = np.ones((1, kept_tokens), np.bool_)
     return dense_reference(q, keys, values, visible_keys, scale=scale)[:, 0]
 
@@ -121,7 +127,8 @@ class GrowingCache:
 
     def grow(self, tokens: int) -> bool:
         """Make room for this number of tokens, and return whether the arrays had to grow."""
-        if self.length + tokens <= self.capacity:
+        needed_tokens = self.length + tokens
+        if needed_tokens <= self.capacity:
             return False
         steps = -(-(self.length + tokens) // self._step)
         room = self._room(steps * self._step - self.length)
@@ -150,7 +157,8 @@ class GrowingCache:
 
     def _room(self, tokens: int) -> mx.array:
         sizes = self._sizes
-        return mx.zeros((sizes.batch, sizes.kv_heads, tokens, sizes.head_dim), sizes.dtype)
+        pool_shape = (sizes.batch, sizes.kv_heads, tokens, sizes.head_dim)
+        return mx.zeros(pool_shape, sizes.dtype)
 
 
 class SlidingCache:
@@ -195,7 +203,8 @@ class SlidingCache:
         first_row = (self.length + tokens - taken_count) % self.window
         self.length += tokens
         rows_to_end = min(taken_count, self.window - first_row)
-        for array, rows in ((self.keys, keys), (self.values, values)):
+        pairs = ((self.keys, keys), (self.values, values))
+        for array, rows in pairs:
             last_rows = rows[:, :, tokens - taken_count :]
             array[:, :, first_row : first_row + rows_to_end] = last_rows[:, :, :rows_to_end]
             if rows_to_end < taken_count:
@@ -284,7 +293,8 @@ class PagedCache:
                 f"a table has {entries} entries."
             )
         for table in self._tables:
-            table[self._blocks : needed] = self.pool.allocate(needed - self._blocks)
+            new_blocks = self.pool.allocate(needed - self._blocks)
+            table[self._blocks : needed] = new_blocks
         self._blocks = needed
         self.block_tables = mx.array(self._tables)
         return True
@@ -302,5 +312,6 @@ class PagedCache:
             return append(pages, rows[:, :, 0], self.block_tables, positions)
         for context in range(rows.shape[0]):
             table = self.block_tables[context]
-            pages = append_run(pages, rows[context].swapaxes(0, 1), table, self.length)
+            run = rows[context].swapaxes(0, 1)
+            pages = append_run(pages, run, table, self.length)
         return pages

@@ -54,7 +54,8 @@ class Decoding:
     def prefill(self, tokens: int) -> int:
         """Append a prompt; return how long it took, in ns."""
         start = time.monotonic_ns()
-        self.cache.append(*self.rows.run(0, tokens))
+        first_rows = self.rows.run(0, tokens)
+        self.cache.append(*first_rows)
         mx.eval(self.cache.keys, self.cache.values)
         return time.monotonic_ns() - start
 
@@ -84,12 +85,15 @@ class Decoding:
         """Report the contents of the cache after the step, and whether it had to make room."""
         moment = time.monotonic_ns()
         tokens = self.sizes.batch * self.cache.kept_tokens
+        tokens_gauge = Gauge("tokens_held", tokens, moment, "tokens")
+        bytes_gauge = Gauge("bytes_held", self.cache.nbytes, moment, "bytes")
+        copies_gauge = Gauge("bytes_copied", self.cache.copied, moment, "bytes")
         return StepReport(
             spans=self._spans,
             gauges=(
-                Gauge("tokens_held", tokens, moment, "tokens"),
-                Gauge("bytes_held", self.cache.nbytes, moment, "bytes"),
-                Gauge("bytes_copied", self.cache.copied, moment, "bytes"),
+                tokens_gauge,
+                bytes_gauge,
+                copies_gauge,
             ),
         )
 
@@ -125,7 +129,8 @@ class Decoding:
                 self.rows, sequence, length=length, kept_tokens=kept_tokens, scale=scale
             )
             expected.append(result)
-        error = relative_error(as_float64(self._output)[sequences], np.stack(expected))
+        checked_output = as_float64(self._output)[sequences]
+        error = relative_error(checked_output, np.stack(expected))
         return require_accuracy(error, self.sizes.dtype, f"Attention after {length} tokens")
 
     def _room_made(self) -> tuple[Span, ...]:

@@ -67,7 +67,8 @@ class Chunk:
     @property
     def is_last(self) -> bool:
         """Whether the prompt ends with it."""
-        return self.first_token + self.count == self.sequence.job.prompt_tokens
+        done_tokens = self.first_token + self.count
+        return done_tokens == self.sequence.job.prompt_tokens
 
 
 @dataclass(frozen=True)
@@ -263,7 +264,8 @@ class Engine:
         self._tick = tick
         start = clock.now()
         if not self._has_begun:
-            return TickPlan(), self._handed_over(next(self._rehearsal), start)
+            rehearsed = next(self._rehearsal)
+            return TickPlan(), self._handed_over(rehearsed, start)
         if self._idle(start):
             return TickPlan(), []
         came = self._arrivals(start)
@@ -286,7 +288,8 @@ class Engine:
             self._model.wait(part)
             moment = self._add_span(name, moment)
         retired = self._scheduler.complete(plan, moment)
-        self._tick.requests += [_describe_request(sequence, "completed") for sequence in retired]
+        requests = [_describe_request(sequence, "completed") for sequence in retired]
+        self._tick.requests += requests
         if retired:
             self._add_span("retire", moment)
 
@@ -304,7 +307,8 @@ class Engine:
         moment = self._clock.now()
         self._closed = True
         self._unseen = self._take_due(moment)
-        self._lateness += [moment - sequence.scheduled for sequence in self._unseen]
+        late = [moment - sequence.scheduled for sequence in self._unseen]
+        self._lateness += late
         remaining_requests = float(len(self._coming))
         results: dict[str, float | Measured] = {
             "arrivals_after_the_end": Measured(remaining_requests, "count", "neither")
@@ -317,13 +321,15 @@ class Engine:
         """Return a percentile of how late arrivals were seen."""
         if not self._lateness:
             return Measured(None, "ns", "lower", "no request arrived")
-        return Measured(float(np.percentile(self._lateness, percent)), "ns", "lower", "")
+        lateness = float(np.percentile(self._lateness, percent))
+        return Measured(lateness, "ns", "lower", "")
 
     def leave(self) -> StepReport:
         """Report the requests that have arrived, or were due, and are not complete."""
         self._tick = TickReport()
         open_ones = (*self._scheduler.active, *self._scheduler.waiting, *self._unseen)
-        self._tick.requests += [_describe_request(sequence, "unfinished") for sequence in open_ones]
+        requests = [_describe_request(sequence, "unfinished") for sequence in open_ones]
+        self._tick.requests += requests
         self._read_levels(self._clock.now())
         return self.tell()
 
@@ -331,7 +337,8 @@ class Engine:
         """Wait for the next arrival if there is no request to serve; return whether it waited."""
         if not self._scheduler.empty or not self._coming:
             return False
-        delay = self._origin + self._coming[0].arrival - moment
+        next_arrival = self._origin + self._coming[0].arrival
+        delay = next_arrival - moment
         if delay <= 0:
             return False
         self._read_levels(moment)
@@ -352,14 +359,16 @@ class Engine:
         late = [moment - request.scheduled for request in due_sequences]
         self._lateness += late
         if late:
-            self._tick.gauges.append(Gauge("arrival_lateness", float(max(late)), moment, "ns"))
+            gauge = Gauge("arrival_lateness", float(max(late)), moment, "ns")
+            self._tick.gauges.append(gauge)
         return bool(due_sequences)
 
     def _take_due(self, moment: int) -> list[RunningSequence]:
         due_sequences: list[RunningSequence] = []
         while self._coming and self._origin + self._coming[0].arrival <= moment:
             job = self._coming.popleft()
-            due_sequences.append(RunningSequence(job, self._origin + job.arrival))
+            arrival = self._origin + job.arrival
+            due_sequences.append(RunningSequence(job, arrival))
         return due_sequences
 
     def _handed_over(self, plan: TickPlan, moment: int) -> list[tuple[str, Any]]:
@@ -399,7 +408,8 @@ class Engine:
         for (name, unit), value in levels.items():
             if self._levels.get(name) != value:
                 self._levels[name] = value
-                self._tick.gauges.append(Gauge(name, float(value), moment, unit))
+                gauge = Gauge(name, float(value), moment, unit)
+                self._tick.gauges.append(gauge)
 
 
 def _describe_request(sequence: RunningSequence, state: Any, reason: str = "") -> Request:

@@ -61,12 +61,14 @@ class Lengths:
         if self.distribution == "fixed":
             return [self.typical] * count
         if self.distribution == "uniform":
-            return rng.integers(self.shortest, self.longest, count, endpoint=True).tolist()
+            lengths = rng.integers(self.shortest, self.longest, count, endpoint=True)
+            return lengths.tolist()
         # by the inverse of the distribution function, cut at both bounds
         normal = NormalDist(math.log(self.typical), SIGMA)
         lower_bound = normal.cdf(math.log(self.shortest - 0.5))
         upper_bound = normal.cdf(math.log(self.longest + 0.5))
-        shares = np.clip(rng.uniform(lower_bound, upper_bound, count), 1e-300, 1 - 1e-16).tolist()
+        drawn_shares = rng.uniform(lower_bound, upper_bound, count)
+        shares = np.clip(drawn_shares, 1e-300, 1 - 1e-16).tolist()
         drawn = [round(math.exp(normal.inv_cdf(share))) for share in shares]
         return [min(max(length, self.shortest), self.longest) for length in drawn]
 
@@ -120,9 +122,11 @@ class Rate:
     def count_requests(self, until: float) -> float:
         """Return how many requests come in the first `until` seconds: the rate's integral."""
         starts, rates, slopes, requests_before = self._pieces
-        piece = int(np.searchsorted(starts, until, side="right")) - 1
+        next_piece = int(np.searchsorted(starts, until, side="right"))
+        piece = next_piece - 1
         since = until - float(starts[piece])
-        return float(requests_before[piece] + since * (rates[piece] + slopes[piece] * since / 2))
+        mean_rate = rates[piece] + slopes[piece] * since / 2
+        return float(requests_before[piece] + since * mean_rate)
 
     def moments(self, counts: Floats) -> Floats:
         """Return the seconds after which these counts of requests have come, each above 0."""
@@ -131,7 +135,8 @@ class Rate:
         remaining_counts = counts - requests_before[piece]
         rate = rates[piece]
         root = np.sqrt(rate**2 + 2 * slopes[piece] * remaining_counts)
-        return starts[piece] + 2 * remaining_counts / (rate + root)
+        time_since = 2 * remaining_counts / (rate + root)
+        return starts[piece] + time_since
 
     @cached_property
     def _pieces(self) -> tuple[Floats, Floats, Floats, Floats]:
@@ -141,12 +146,15 @@ class Rate:
             bounds.add(spike.start)
             bounds.add(spike.end)
         starts = np.array(sorted(bounds))
-        pieces = np.array([self._piece(float(start)) for start in starts])
+        piece_numbers = [self._piece(float(start)) for start in starts]
+        pieces = np.array(piece_numbers)
         rates = pieces[:, 0]
         slopes = pieces[:, 1]
         lengths = np.diff(starts)
-        requests_within = lengths * (rates[:-1] + slopes[:-1] * lengths / 2)
-        return starts, rates, slopes, np.concatenate(([0.0], np.cumsum(requests_within)))
+        mean_rates = rates[:-1] + slopes[:-1] * lengths / 2
+        requests_within = lengths * mean_rates
+        summed_requests = np.cumsum(requests_within)
+        return starts, rates, slopes, np.concatenate(([0.0], summed_requests))
 
     def _piece(self, start: float) -> tuple[float, float]:
         for spike in self.spikes:
@@ -230,10 +238,13 @@ def draw_arrivals(load: ServerLoad) -> Times:
             f"At this rate no request arrives within {load.duration:g} s.",
             hint="Raise --rate or --duration, or give --requests.",
         )
-    gaps = np.random.default_rng([load.seed, 0]).gamma(load.burstiness, 1 / load.burstiness, number)
+    generator = np.random.default_rng([load.seed, 0])
+    gaps = generator.gamma(load.burstiness, 1 / load.burstiness, number)
     # A gap of a very bursty process can be zero in float64; the first must come after 0.
-    sums = np.cumsum(np.maximum(gaps, np.finfo(np.float64).tiny))
-    seconds = load.rate.moments(np.minimum(sums * (total / sums[-1]), total))
+    least_gap = np.finfo(np.float64).tiny
+    sums = np.cumsum(np.maximum(gaps, least_gap))
+    scaled_sums = sums * (total / sums[-1])
+    seconds = load.rate.moments(np.minimum(scaled_sums, total))
     return np.round(seconds * _SECOND).astype(np.int64)
 
 
@@ -244,8 +255,11 @@ def draw_schedule(load: ServerLoad) -> tuple[ScheduledRequest, ...]:
     rate leaves the lengths as they are.
     """
     arrivals = draw_arrivals(load).tolist()
-    prompts = load.prompts.draw(len(arrivals), np.random.default_rng([load.seed, 1]))
-    outputs = load.outputs.draw(len(arrivals), np.random.default_rng([load.seed, 2]))
-    contents = np.random.default_rng([load.seed, 3]).integers(0, _CONTENTS, len(arrivals))
+    generator = np.random.default_rng([load.seed, 1])
+    prompts = load.prompts.draw(len(arrivals), generator)
+    generator_of_outputs = np.random.default_rng([load.seed, 2])
+    outputs = load.outputs.draw(len(arrivals), generator_of_outputs)
+    generator_of_contents = np.random.default_rng([load.seed, 3])
+    contents = generator_of_contents.integers(0, _CONTENTS, len(arrivals))
     columns = zip(arrivals, prompts, outputs, contents.tolist(), strict=True)
     return tuple(ScheduledRequest(number, *row) for number, row in enumerate(columns))

@@ -79,8 +79,10 @@ class PagedModel:
         row = (shape.kv_heads, shape.head_dim)
         q_row = (shape.q_heads, shape.head_dim)
         pages = (shape.blocks + 1, shape.block_size, *row)
-        require_memory(2 * shape.layers * prod(pages) * shape.dtype.size, "The pool", _HINT)
-        q_seed, k_seed, v_seed = mx.random.split(mx.random.key(seed), 3)
+        pool_bytes = 2 * shape.layers * prod(pages) * shape.dtype.size
+        require_memory(pool_bytes, "The pool", _HINT)
+        key = mx.random.key(seed)
+        q_seed, k_seed, v_seed = mx.random.split(key, 3)
         self.queries = mx.random.normal((ROWS, *q_row), dtype=shape.dtype, key=q_seed)
         self.keys = mx.random.normal((ROWS, *row), dtype=shape.dtype, key=k_seed)
         self.values = mx.random.normal((ROWS, *row), dtype=shape.dtype, key=v_seed)
@@ -91,8 +93,10 @@ class PagedModel:
     def write_prompt(self, chunk: Chunk) -> None:
         """Append the keys and values of a piece of a prompt to its pages."""
         rows = self._rows(chunk.sequence, chunk.first_token, chunk.count)
-        table = mx.array(np.array(chunk.sequence.blocks, np.int32))
-        for pages, drawn in ((self._k_pages, self.keys), (self._v_pages, self.values)):
+        block_numbers = np.array(chunk.sequence.blocks, np.int32)
+        table = mx.array(block_numbers)
+        pools = ((self._k_pages, self.keys), (self._v_pages, self.values))
+        for pages, drawn in pools:
             run = drawn[rows]
             for layer, pool in enumerate(pages):
                 pages[layer] = append_run(pool, run, table, chunk.first_token)
@@ -103,7 +107,8 @@ class PagedModel:
         lens = self._lens(decoding)
         positions = mx.maximum(lens[: self.shape.slots] - 1, 0)
         rows = self._newest(decoding)
-        for pages, drawn in ((self._k_pages, self.keys), (self._v_pages, self.values)):
+        pools = ((self._k_pages, self.keys), (self._v_pages, self.values))
+        for pages, drawn in pools:
             newest = drawn[rows]
             for layer, pool in enumerate(pages):
                 pages[layer] = append(pool, newest, tables, positions)
@@ -114,15 +119,18 @@ class PagedModel:
         It is `[1, q_heads, chunk, head_dim]`, of which the first `count` rows are meaningful.
         """
         shape = self.shape
-        output = self.queries[self._rows(chunk.sequence, chunk.first_token, shape.chunk)]
+        chunk_rows = self._rows(chunk.sequence, chunk.first_token, shape.chunk)
+        output = self.queries[chunk_rows]
         output = output.swapaxes(0, 1)[None]
         end = chunk.first_token + shape.chunk
-        width = min(-(-end // shape.block_size), shape.max_blocks)
+        needed_blocks = -(-end // shape.block_size)
+        width = min(needed_blocks, shape.max_blocks)
         table = np.full(width, shape.blocks, np.int32)
         sequence_blocks = chunk.sequence.blocks[:width]
         table[: len(sequence_blocks)] = sequence_blocks
         ages = mx.arange(chunk.first_token, end)[:, None]
-        mask = mx.arange(width * shape.block_size)[None] <= ages
+        positions = mx.arange(width * shape.block_size)[None]
+        mask = positions <= ages
         for k_pages, v_pages in zip(self._k_pages, self._v_pages, strict=True):
             keys = self._gather(k_pages, table)
             values = self._gather(v_pages, table)
@@ -131,7 +139,8 @@ class PagedModel:
 
     def _gather(self, pages: mx.array, table: NDArray[np.int32]) -> mx.array:
         """Return the rows of the blocks in a table as `[1, kv_heads, tokens, head_dim]`."""
-        rows = pages[mx.array(table)].reshape(-1, self.shape.kv_heads, self.shape.head_dim)
+        table_pages = pages[mx.array(table)]
+        rows = table_pages.reshape(-1, self.shape.kv_heads, self.shape.head_dim)
         return rows.swapaxes(0, 1)[None]
 
     def attend_tokens(self, decoding: Several[RunningSequence]) -> mx.array:
@@ -160,7 +169,8 @@ class PagedModel:
         rows = self._rows(sequence, 0, context)
         keys = as_float64(self.keys[rows]).swapaxes(0, 1)
         values = as_float64(self.values[rows]).swapaxes(0, 1)
-        expected = as_float64(self.queries[rows[-1:]]).swapaxes(0, 1)
+        last_query = as_float64(self.queries[rows[-1:]])
+        expected = last_query.swapaxes(0, 1)
         visible_keys = np.ones((1, context), np.bool_)
         for _ in range(self.shape.layers):
             expected = dense_reference(expected, keys, values, visible_keys, scale=self.shape.scale)
@@ -181,7 +191,8 @@ class PagedModel:
     def _newest(self, decoding: Several[RunningSequence]) -> mx.array:
         rows = np.zeros(self.shape.slots, np.int32)
         for sequence in decoding:
-            rows[sequence.slot] = (sequence.job.content + sequence.context - 1) % ROWS
+            position = sequence.job.content + sequence.context - 1
+            rows[sequence.slot] = position % ROWS
         return mx.array(rows)
 
     def _tables(self, decoding: Several[RunningSequence]) -> mx.array:
@@ -238,7 +249,9 @@ def measure(model: PagedModel, clock: WorkloadClock, *, rounds: int = 3) -> tupl
         end = clock.now()
         chunks.append(middle - begin)
         decodes.append(end - middle)
-    return median(decodes[shapes:]), median(chunks[shapes:])
+    decode_cost = median(decodes[shapes:])
+    chunk_cost = median(chunks[shapes:])
+    return decode_cost, chunk_cost
 
 
 def verify(model: PagedModel) -> float:
@@ -254,7 +267,8 @@ def verify(model: PagedModel) -> float:
             sample.tokens.append(number)
             model.write_tokens([sample])
             decoded = model.attend_tokens([sample])[sample.slot]
-            worst = max(worst, model.error(sample, sample.context, decoded))
+            error = model.error(sample, sample.context, decoded)
+            worst = max(worst, error)
     return require_accuracy(worst, model.shape.dtype, "Attention")
 
 
@@ -268,14 +282,17 @@ def _verify_prompt(model: PagedModel, sample: RunningSequence) -> float:
         chunk = Chunk(sample, first_token, count)
         model.write_prompt(chunk)
         output = model.attend_prompt(chunk)
-    return model.error(sample, prompt, output[0, :, count - 1])
+    last_output = output[0, :, count - 1]
+    return model.error(sample, prompt, last_output)
 
 
 def _samples(model: PagedModel) -> Iterator[RunningSequence]:
     """Yield sequences in shuffled blocks: a longest one, one of odd length, a shortest one."""
     shape = model.shape
-    most_tokens = min(shape.longest, shape.blocks * shape.block_size)
-    blocks = np.random.default_rng(0).permutation(shape.blocks).tolist()
+    pool_tokens = shape.blocks * shape.block_size
+    most_tokens = min(shape.longest, pool_tokens)
+    numbers = np.random.default_rng(0).permutation(shape.blocks)
+    blocks = numbers.tolist()
     for slot, tokens in enumerate((most_tokens, max(2, most_tokens // 2 - 1), 2)):
         output = min(1 + _DECODED, tokens - 1)
         job = ScheduledRequest(slot, 0, tokens - output, output, content=ROWS_APART * slot)
@@ -322,7 +339,8 @@ def serving_step(load: ServerLoad, shape: ModelShape, limits: LatencyLimits) -> 
         prefill_chunk=shape.chunk,
     )
     levels = _levels(shape, limits)
-    engine = Engine(jobs, scheduler, model, clock, levels, rehearsal=rehearse(model))
+    rehearsal = rehearse(model)
+    engine = Engine(jobs, scheduler, model, clock, levels, rehearsal=rehearsal)
     results: dict[str, float | Measured] = {"max_error": error}
     results.update(_describe_load(jobs, cost, shape))
     return Step(
@@ -359,10 +377,12 @@ def offered_load(
     More than 1 means that the queue grows without end. `cost` is the result of `measure`.
     """
     decode_cost, chunk_cost = cost
-    chunks = sum(-(-job.prompt_tokens // shape.chunk) for job in jobs)
+    chunk_counts = [-(-job.prompt_tokens // shape.chunk) for job in jobs]
+    chunks = sum(chunk_counts)
     tokens = sum(job.output_tokens - 1 for job in jobs)
     decodes = tokens / shape.slots
-    return (chunks * chunk_cost + decodes * decode_cost) / jobs[-1].arrival
+    work_time = chunks * chunk_cost + decodes * decode_cost
+    return work_time / jobs[-1].arrival
 
 
 def _describe_load(
@@ -370,12 +390,14 @@ def _describe_load(
 ) -> dict[str, float | Measured]:
     seconds = jobs[-1].arrival / 1e9
     tokens = sum(job.output_tokens for job in jobs)
+    load = offered_load(jobs, cost, shape)
+    length = float(jobs[-1].arrival)
     return {
         "scheduled_requests": Measured(len(jobs), "count"),
-        "schedule_length": Measured(float(jobs[-1].arrival), "ns"),
+        "schedule_length": Measured(length, "ns"),
         "scheduled_request_rate": Measured(len(jobs) / seconds, "requests/s"),
         "scheduled_token_rate": Measured(tokens / seconds, "tokens/s"),
-        "offered_load": Measured(offered_load(jobs, cost, shape), "ratio"),
+        "offered_load": Measured(load, "ratio"),
         "rehearsed_decode": Measured(cost[0], "ns", "lower"),
         "rehearsed_prefill_chunk": Measured(cost[1], "ns", "lower"),
     }

@@ -358,7 +358,9 @@ def _work_of(step: StepMark, spans: Sequence[Span], backend: str) -> tuple[int, 
     channel = "CPU" if is_cpu else f"{backend}, seen from the host"
     if step.is_undivided(host):
         return earliest, f"{channel}, {SUBMIT_INCLUDED}"
-    worked = step.worked_in_submit(host) if is_cpu else 0
+    worked = 0
+    if is_cpu:
+        worked = step.worked_in_submit(host)
     return max(earliest, step.submitted - worked), channel
 
 

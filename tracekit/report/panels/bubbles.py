@@ -72,17 +72,20 @@ def _causes(gaps: pd.DataFrame, idle: int) -> Iterator[Context]:
     for cause in sorted(sums, key=lambda kind: (kind is analysis.Cause.UNATTRIBUTED, -sums[kind])):
         if not sums[cause] and cause is not analysis.Cause.UNATTRIBUTED:
             continue
-        pieces = gaps[(gaps["cause"] == str(cause)).to_numpy()]
+        is_of_cause = (gaps["cause"] == str(cause)).to_numpy()
+        pieces = gaps[is_of_cause]
         pieces = pieces.sort_values("duration", ascending=False, kind="stable")
         longest = pieces.head(1)  # empty if there is none, so that the sums are 0
         start = int(longest["start"].sum())
         length = int(longest["duration"].sum())
+        share = sums[cause] / idle
+        during = _during(pieces, sums[cause])
         yield {
             "cause": analysis.CAUSES[cause],
             "count": len(pieces),
             "total": sums[cause],
-            "share": sums[cause] / idle,
-            "during": _during(pieces, sums[cause]),
+            "share": share,
+            "during": during,
             "start": start,
             "end": start + length,
         }
@@ -96,5 +99,6 @@ def _during(pieces: pd.DataFrame, total: int) -> str:
     for name, time in ranked.items():
         share = int(time) / total
         if share >= _LEAST_NAMED:
-            words.append(f"{str(name) or _UNTOLD} {percent(share)}")
+            party = str(name) or _UNTOLD
+            words.append(f"{party} {percent(share)}")
     return ", ".join(words)

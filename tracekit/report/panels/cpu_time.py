@@ -44,8 +44,14 @@ def cpu_time(result: Result, tables: Tables) -> Context | None:
         in_words = duration
         asleep = _asleep(weight, result.provenance, tables)
     all_functions = functions(samples, frames)
-    is_listed = (all_functions["own"] > 0) | (all_functions["total"] >= LEAST * weight)
+    has_own_time = all_functions["own"] > 0
+    has_large_share = all_functions["total"] >= LEAST * weight
+    is_listed = has_own_time | has_large_share
     listed = all_functions[is_listed]
+    threads = rows(tables, "threads")
+    more = len(all_functions) - min(len(listed), MOST_ROWS)
+    nameless = int(samples["stack"].isna().sum())
+    flame = _flame(samples, frames, in_words, weight)
     return {
         "absence": "",
         "source": of_table(tables, name),
@@ -53,10 +59,10 @@ def cpu_time(result: Result, tables: Tables) -> Context | None:
         "weight": in_words(weight),
         "asleep": asleep,
         "functions": list(_list_functions(listed.head(MOST_ROWS), in_words, weight)),
-        "more": len(all_functions) - min(len(listed), MOST_ROWS),
-        "nameless": int(samples["stack"].isna().sum()),
-        "threads": list(_threads(samples, in_words, weight, rows(tables, "threads"))),
-        "flame": _flame(samples, frames, in_words, weight),
+        "more": more,
+        "nameless": nameless,
+        "threads": list(_threads(samples, in_words, weight, threads)),
+        "flame": flame,
     }
 
 
@@ -76,13 +82,15 @@ def _list_functions(
     listed: pd.DataFrame, in_words: Callable[[float], str], entire: int
 ) -> Iterator[Context]:
     for row in listed.to_dict("records"):
+        own_share = _share(row["own"], entire)
+        total_share = _share(row["total"], entire)
         yield {
             "function": row["function"],
             "samples": row["samples"],
             "own": in_words(row["own"]),
-            "own_share": _share(row["own"], entire),
+            "own_share": own_share,
             "total": in_words(row["total"]),
-            "total_share": _share(row["total"], entire),
+            "total_share": total_share,
         }
 
 
@@ -100,7 +108,9 @@ def _asleep(weight: int, provenance: Provenance, tables: Tables) -> str:
         life = lifetime_of(cycles, provenance.targets, provenance)
     except Unavailable:
         return ""
-    share = f"That is {percent(weight / life.length)} of the {duration(life.length)}"
+    share_words = percent(weight / life.length)
+    life_words = duration(life.length)
+    share = f"That is {share_words} of the {life_words}"
     if life.created is None:
         share = f"{share} recorded"
         idle = "It waited, or was not started."
@@ -125,9 +135,12 @@ def _threads(
     """
     latest_threads = thread_rows.frame.drop_duplicates("tid", keep="last")
     names = latest_threads.set_index("tid")["name"].dropna()
-    weights = samples["weight"].fillna(0).astype(np.int64).groupby(samples["tid"], dropna=False)
-    sums = weights.agg(["sum", "size"]).sort_values("sum", ascending=False, kind="stable")
-    for tid, (own_weight, number) in zip(sums.index, sums.to_numpy().tolist(), strict=True):
+    known_weights = samples["weight"].fillna(0).astype(np.int64)
+    weights = known_weights.groupby(samples["tid"], dropna=False)
+    thread_sums = weights.agg(["sum", "size"])
+    sums = thread_sums.sort_values("sum", ascending=False, kind="stable")
+    sum_rows = sums.to_numpy().tolist()
+    for tid, (own_weight, number) in zip(sums.index, sum_rows, strict=True):
         name = "thread not stated"
         if not pd.isna(tid):
             name = str(names.get(tid, f"thread {tid}"))
@@ -153,13 +166,16 @@ def _flame(
     for block in blocks:
         width = block.weight * scale
         share = percent(block.weight / entire)
+        x = round(block.start * scale, 2)
+        label = _fit_label(block.function, width)
+        title = f"{block.function}: {in_words(block.weight)}, {share}"
         placed_block = {
-            "x": round(block.start * scale, 2),
+            "x": x,
             "y": block.depth * _ROW,
             "width": round(width, 2),
             "tone": block.depth % 2,
-            "label": _fit_label(block.function, width),
-            "title": f"{block.function}: {in_words(block.weight)}, {share}",
+            "label": label,
+            "title": title,
         }
         placed_blocks.append(placed_block)
     deepest = max(block.depth for block in blocks) + 1

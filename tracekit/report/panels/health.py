@@ -46,9 +46,12 @@ def _gate(tables: Tables, name: str) -> Gate:
                 number = 0
         return Gate(name, number, absence=table_rows.absence)
     target_rows = None
-    if any(column.name == "target" for column in SCHEMAS[name].columns):
+    are_targets = [column.name == "target" for column in SCHEMAS[name].columns]
+    if any(are_targets):
         target_rows = len(of_target(tables, name).frame)
-    return Gate(name, len(table_rows.frame), target_rows, of_table(tables, name))
+    row_count = len(table_rows.frame)
+    source = of_table(tables, name)
+    return Gate(name, row_count, target_rows, source)
 
 
 _SET = "Counter Set: "
@@ -62,13 +65,16 @@ def health(result: Result, tables: Tables) -> Context:
     provenance = result.provenance
     table_gates = gates(tables)  # this reads the tables whose losses are listed next
     losses = _list_losses(tables)
+    new_losses = [text for text in losses if text not in provenance.warnings]
+    facts = list(_facts(provenance, tables))
+    clock = list(flat(provenance.clock))
     return {
         "warnings": provenance.warnings,
-        "losses": [text for text in losses if text not in provenance.warnings],
-        "facts": list(_facts(provenance, tables)),
+        "losses": new_losses,
+        "facts": facts,
         "overhead": provenance.overhead,
         "stages": provenance.stages,
-        "clock": list(flat(provenance.clock)),
+        "clock": clock,
         "target_reason": provenance.target_reason,
         "targets": provenance.targets,
         "recorder": provenance.recorder,
@@ -83,7 +89,8 @@ def _list_losses(tables: Tables) -> list[str]:
     frame = rows(tables, "losses").frame
     if frame.empty:
         return []
-    return list(dict.fromkeys(frame["text"].dropna().astype(str)))
+    texts = frame["text"].dropna().astype(str)
+    return list(dict.fromkeys(texts))
 
 
 def _sort_gates(table_gates: list[Gate]) -> dict[str, list[Gate]]:

@@ -20,13 +20,16 @@ def host_events(result: Result, tables: Tables) -> Context | None:  # noqa: ARG0
     if launch.empty and hangs.empty and signposts.empty:
         return None
     named_signposts = _by_name(signposts)
+    longest_first = hangs.sort_values("duration", ascending=False)
+    more_hangs = max(0, len(hangs) - MOST_ROWS)
+    more_signposts = max(0, len(named_signposts) - MOST_ROWS)
     return {
         "launch": _list_rows(launch, "period"),
         "more_launch": max(0, len(launch) - MOST_ROWS),
-        "hangs": _list_rows(hangs.sort_values("duration", ascending=False), "kind"),
-        "more_hangs": max(0, len(hangs) - MOST_ROWS),
+        "hangs": _list_rows(longest_first, "kind"),
+        "more_hangs": more_hangs,
         "signposts": named_signposts[:MOST_ROWS],
-        "more_signposts": max(0, len(named_signposts) - MOST_ROWS),
+        "more_signposts": more_signposts,
     }
 
 
@@ -49,7 +52,8 @@ def _by_name(signposts: pd.DataFrame) -> list[dict[Hashable, Any]]:
     finished_signposts = signposts.dropna(subset=["duration"])
     names = finished_signposts[["subsystem", "name"]].astype("string").fillna("")
     times = finished_signposts["duration"].astype("float64")
-    groups = times.groupby([names["subsystem"], names["name"]]).agg(
+    name_columns = [names["subsystem"], names["name"]]
+    groups = times.groupby(name_columns).agg(
         [
             "size",
             "sum",

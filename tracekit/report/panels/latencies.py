@@ -57,7 +57,8 @@ def latencies(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a pan
             names_by_absence.setdefault(latency.absence, []).append(words)
             continue
         percentiles = np.percentile(latency.times, _PERCENTILES).tolist()
-        known_rows.append((latency, of_table(tables, latency.table), percentiles))
+        source = of_table(tables, latency.table)
+        known_rows.append((latency, source, percentiles))
         if latency.times.size >= FEWEST and len(charts) < MOST_CHARTS:
             color = "steps" if latency.table == "steps" else "device"
             charts.append(distribution(latency.name, latency.times, color))
@@ -88,8 +89,11 @@ def _of_column(tables: Tables, table: str, column: str, name: str, meaning: str)
     if window is not None and not table_rows.absence:
         time_column = "start" if "start" in frame else "committed"
         times = frame[time_column]
-        is_within = (times >= window.start) & (times < window.end)
+        is_after_start = times >= window.start
+        is_before_end = times < window.end
+        is_within = is_after_start & is_before_end
         frame = frame[is_within.fillna(value=False).astype(bool)]
     absence = table_rows.absence or f"no row of {table} in the steady window has it"
-    values = frame[column].dropna().to_numpy(dtype=np.float64)
+    known_values = frame[column].dropna()
+    values = known_values.to_numpy(dtype=np.float64)
     return LatencyRow(table, name, meaning, values, absence)

@@ -45,31 +45,39 @@ def memory(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a
     if profile_rows.absence and not lines:
         return None
     notes = profile_rows.frame.sort_values("time", kind="stable")
-    phases = list(dict.fromkeys(notes["phase"].astype(str)))
+    phase_names = notes["phase"].astype(str)
+    phases = list(dict.fromkeys(phase_names))
     sorts: list[Context] = []
     for name, sort_notes in notes.groupby("what", sort=False):
         sort = _sort(str(name), sort_notes, phases)
         if set(sort["levels"]) != {None}:
             sorts.append(sort)
+    chart = _chart(lines, tables) if lines else None
+    reasons = _reasons(notes)
+    source = of_table(tables, "memory_profile")
     return {
         "phases": phases,
         "sorts": sorts,
-        "reasons": _reasons(notes),
-        "source": of_table(tables, "memory_profile"),
+        "reasons": reasons,
+        "source": source,
         "absence": profile_rows.absence,
-        "chart": _chart(lines, tables) if lines else None,
+        "chart": chart,
     }
 
 
 def _levels(tables: Tables) -> Iterator[Level]:
     """Yield the levels over time: of the process, and of its allocations of Metal."""
     for name, table, time, column, color in _SEEN:
-        level_rows = of_target(tables, table).frame.dropna(subset=[column]).sort_values(time)
+        target_rows = of_target(tables, table).frame
+        level_rows = target_rows.dropna(subset=[column]).sort_values(time)
         if len(level_rows) < FEWEST:
             continue
         times = level_rows[time].to_numpy(dtype=np.int64)
         sizes = level_rows[column].to_numpy(dtype=np.float64)
-        yield sample_level(name, times, sizes, Window(int(times[0]), int(times[-1])), color)
+        begin_time = int(times[0])
+        end_time = int(times[-1])
+        whole_window = Window(begin_time, end_time)
+        yield sample_level(name, times, sizes, whole_window, color)
 
 
 def _chart(lines: list[Level], tables: Tables) -> Chart:
@@ -87,15 +95,17 @@ def _sort(name: str, notes: pd.DataFrame, phases: list[str]) -> Context:
     """Return the level of each phase, None if it is unknown, and the growth to the steady one."""
     known_notes = notes[notes["bytes"].notna()]
     level_by_phase: dict[str, int] = {}
-    for phase, level in zip(known_notes["phase"], known_notes["bytes"], strict=True):
+    noted_levels = zip(known_notes["phase"], known_notes["bytes"], strict=True)
+    for phase, level in noted_levels:
         level_by_phase[str(phase)] = int(level)
     growth = None
     if name not in _PEAKS:
         growth = _measure_growth(level_by_phase, phases)
+    levels = [level_by_phase.get(phase) for phase in phases]
     return {
         "name": name,
         "meant": _MEANT.get(name, ""),
-        "levels": [level_by_phase.get(phase) for phase in phases],
+        "levels": levels,
         "growth": growth,
     }
 
@@ -115,13 +125,17 @@ def _reasons(notes: pd.DataFrame) -> list[tuple[str, str]]:
     """Return the levels that are not known, with the reason; those of one reason are joined."""
     unknown = notes[notes["bytes"].isna()]
     phases_by_sort: dict[tuple[str, str], list[str]] = {}
-    columns = (unknown["what"], unknown["reason"].fillna(""), unknown["phase"])
+    known_reasons = unknown["reason"].fillna("")
+    columns = (unknown["what"], known_reasons, unknown["phase"])
     for name, reason, phase in zip(*columns, strict=True):
-        phases_by_sort.setdefault((str(name), str(reason)), []).append(str(phase))
+        phases_of_sort = phases_by_sort.setdefault((str(name), str(reason)), [])
+        phases_of_sort.append(str(phase))
     sorts_by_reason: dict[tuple[str, str], list[str]] = {}
     for (name, reason), phases in phases_by_sort.items():
-        sorts_by_reason.setdefault((reason, ", ".join(phases)), []).append(heading(name))
+        sorts = sorts_by_reason.setdefault((reason, ", ".join(phases)), [])
+        sorts.append(heading(name))
     reasons: list[tuple[str, str]] = []
     for (reason, phase_words), headings in sorts_by_reason.items():
-        reasons.append((f"{', '.join(headings)} ({phase_words})", reason))
+        heading_words = ", ".join(headings)
+        reasons.append((f"{heading_words} ({phase_words})", reason))
     return reasons

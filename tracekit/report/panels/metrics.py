@@ -18,8 +18,10 @@ def metrics(result: Result, tables: Tables) -> Context:
     ]
     metric_rows += [(metric, REPORTED, "") for metric in result.results]
     unknown = [metric for metric, *_ in metric_rows if metric.value is None]
+    known_rows = [row for row in metric_rows if row[0].value is not None]
+    names_by_reason = [(unavailable(metric.reason), metric.name) for metric in unknown]
     return {
-        "known": [row for row in metric_rows if row[0].value is not None],
-        "unknown": group_by_key((unavailable(metric.reason), metric.name) for metric in unknown),
+        "known": known_rows,
+        "unknown": group_by_key(names_by_reason),
         "directions": _DIRECTIONS,
     }

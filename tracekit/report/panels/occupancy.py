@@ -28,9 +28,11 @@ def occupancy(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a pan
     kinds: list[tuple[str, list[Context]]] = []
     if not means.absence:
         for kind, title in _TITLES.items():
-            kind_means = means.frame[(means.frame["kind"] == str(kind)).to_numpy()]
+            is_of_kind = (means.frame["kind"] == str(kind)).to_numpy()
+            kind_means = means.frame[is_of_kind]
             if len(kind_means):
-                kinds.append((title, list(_rows_of(kind_means, samples.frame))))
+                kind_rows = list(_rows_of(kind_means, samples.frame))
+                kinds.append((title, kind_rows))
     return {"absence": means.absence, "kinds": kinds}
 
 
@@ -38,8 +40,10 @@ def _rows_of(means: pd.DataFrame, samples: pd.DataFrame) -> Iterator[Context]:
     """Yield each counter: its mean, the range of nine tenths of its samples, a bar if a ratio."""
     ordered = means.sort_values(["mean", "counter"], ascending=[False, True], kind="stable")
     for row in ordered.to_dict("records"):
-        counter_values = samples.loc[(samples["counter"] == row["counter"]).to_numpy(), "value"]
-        ends = np.quantile(counter_values.to_numpy(dtype=np.float64), _SPREAD)
+        is_counter = (samples["counter"] == row["counter"]).to_numpy()
+        counter_values = samples.loc[is_counter, "value"]
+        numbers = counter_values.to_numpy(dtype=np.float64)
+        ends = np.quantile(numbers, _SPREAD)
         lower_end = float(ends[0])
         upper_end = float(ends[1])
         unit = _GIGA
@@ -49,12 +53,17 @@ def _rows_of(means: pd.DataFrame, samples: pd.DataFrame) -> Iterator[Context]:
         if not pd.isna(share):
             unit = "%"
             mean = percent(share)
-            bar = (share * 100, max(0.0, lower_end), min(100.0, upper_end))
+            least_shown = max(0.0, lower_end)
+            most_shown = min(100.0, upper_end)
+            bar = (share * 100, least_shown, most_shown)
+        name = str(row["counter"])
+        group = str(row["group"])
+        spread = f"{lower_end:.1f} to {upper_end:.1f} {unit}"
         yield {
-            "name": str(row["counter"]),
-            "group": str(row["group"]),
+            "name": name,
+            "group": group,
             "mean": mean,
-            "spread": f"{lower_end:.1f} to {upper_end:.1f} {unit}",
+            "spread": spread,
             "samples": int(row["samples"]),
             "drawn": bar,
         }

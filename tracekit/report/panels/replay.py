@@ -31,12 +31,18 @@ def replay(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a
         return None
     table = encoders(counter_rows.frame)
     occupancy = average_by_cost(table, "occupancy")
+    ranked = bool(table["cost"].notna().any())
+    more = max(0, len(table) - MOST_ROWS)
+    described_encoders = [
+        _describe_encoder(row) for row in table.head(MOST_ROWS).to_dict("records")
+    ]
+    occupancy_words = None if occupancy is None else percent(occupancy)
     return {
-        "ranked": bool(table["cost"].notna().any()),
+        "ranked": ranked,
         "timed": is_timed(counter_rows.frame),
-        "encoders": [_describe_encoder(row) for row in table.head(MOST_ROWS).to_dict("records")],
-        "more": max(0, len(table) - MOST_ROWS),
-        "occupancy": None if occupancy is None else percent(occupancy),
+        "encoders": described_encoders,
+        "more": more,
+        "occupancy": occupancy_words,
         "limiters": _share_by_limiter(table),
         "suspect": _count_suspects(counter_rows.frame),
     }
@@ -44,14 +50,16 @@ def replay(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a
 
 def _share_by_limiter(table: pd.DataFrame) -> list[tuple[str, str]]:
     """Return for each limiter the share of the execution cost for which it is the highest."""
-    costs = table.dropna(subset=["cost", "limiter"]).groupby("limiter")["cost"].sum()
+    known_costs = table.dropna(subset=["cost", "limiter"])
+    costs = known_costs.groupby("limiter")["cost"].sum()
     ordered = costs.sort_values(ascending=False, kind="stable")
     return [(str(unit), percent(float(cost))) for unit, cost in ordered.items()]
 
 
 def _count_suspects(counters: pd.DataFrame) -> list[tuple[str, str, int]]:
     """Return the counters with suspect values, each with the reason and the number of values."""
-    groups = counters.dropna(subset=["suspect"]).groupby(["counter", "suspect"], sort=True)
+    suspects = counters.dropna(subset=["suspect"])
+    groups = suspects.groupby(["counter", "suspect"], sort=True)
     return [(str(counter), str(reason), len(part)) for (counter, reason), part in groups]
 
 
@@ -67,9 +75,11 @@ def _describe_encoder(row: Mapping[Any, Any]) -> Context:
         cells[name] = "not available"
         if not pd.isna(row[name]):
             cells[name] = in_words(row[name])
+    place = int(row["place"])
+    encoder = str(row["encoder"])
     return {
-        "place": int(row["place"]),
-        "encoder": str(row["encoder"]),
+        "place": place,
+        "encoder": encoder,
         "command_buffer": command_buffer,
         "share": share,
         **cells,

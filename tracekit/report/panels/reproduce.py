@@ -21,12 +21,16 @@ def reproduce(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a pan
     memory = machine.get("memory")
     if isinstance(memory, int):
         machine["memory"] = size(memory)
+    command_lines = [shlex.join(line) for line in provenance.command_lines]
+    facts = [(name, value or NOT_AVAILABLE) for name, value in _facts(provenance)]
+    command = shlex.join(_command(provenance))
+    parameters = list(flat(provenance.parameters))
     return {
-        "command": shlex.join(_command(provenance)),
-        "command_lines": [shlex.join(line) for line in provenance.command_lines],
-        "facts": [(name, value or NOT_AVAILABLE) for name, value in _facts(provenance)],
+        "command": command,
+        "command_lines": command_lines,
+        "facts": facts,
         "machine": list(flat(machine)),
-        "parameters": list(flat(provenance.parameters)),
+        "parameters": parameters,
         "redacted": provenance.redacted,
     }
 
@@ -138,7 +142,8 @@ def _facts(provenance: Provenance) -> Iterator[tuple[str, str]]:
     if provenance.duration is not None:
         duration = f"{provenance.duration:g} s"
     yield "workload", provenance.workload or "none of tracekit's"
-    yield "recorder", f"{provenance.recorder} {provenance.recorder_version}".strip()
+    name_and_version = f"{provenance.recorder} {provenance.recorder_version}"
+    yield "recorder", name_and_version.strip()
     yield "templates", templates
     yield "instruments", instruments
     yield "counters", counters

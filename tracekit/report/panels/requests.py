@@ -51,17 +51,19 @@ def requests(result: Result, tables: Tables) -> Context | None:
     except analysis.Unavailable as reason:
         in_parts = {}
         parts_absence = str(reason)
+    latencies = [_latency(latency, requests, tokens) for latency in analysis.LATENCIES]
+    charts = list(_charts(steps, gauges))
     return {
         "total": len(requests),
         "states": _count_states(requests),
         "reasons": _count_reasons(requests),
         "statistics": list(analysis.STATISTICS),
-        "latencies": [_latency(latency, requests, tokens) for latency in analysis.LATENCIES],
+        "latencies": latencies,
         **_select_metrics(result),
         "parts": in_parts,
         "parts_absence": parts_absence,
         "spans": by_time(served_spans, "name", None),
-        "charts": list(_charts(steps, gauges)),
+        "charts": charts,
     }
 
 
@@ -74,17 +76,15 @@ def _count_states(requests: pd.DataFrame) -> list[tuple[str, int]]:
 
 def _count_reasons(requests: pd.DataFrame) -> list[tuple[str, int]]:
     """Return the reasons of rejections, each with the number of its requests."""
-    rejected = requests.loc[requests["state"] == "rejected", "reason"].fillna("").value_counts()
+    is_rejected = requests["state"] == "rejected"
+    rejected = requests.loc[is_rejected, "reason"].fillna("").value_counts()
     return [(str(reason), int(number)) for reason, number in rejected.items() if reason]
 
 
 def _select_metrics(result: Result) -> Context:
     """Return the known metrics of the panel: rates, and how late requests arrived."""
-    known_metrics = {
-        metric.name: metric
-        for metric in (*result.metrics, *result.results)
-        if metric.value is not None
-    }
+    all_metrics = (*result.metrics, *result.results)
+    known_metrics = {metric.name: metric for metric in all_metrics if metric.value is not None}
     lateness_names = [name for name in known_metrics if name.startswith("arrival_lateness")]
     return {
         "rates": [known_metrics[name] for name in _RATES if name in known_metrics],
@@ -113,7 +113,9 @@ def _charts(steps: pd.DataFrame, gauges: pd.DataFrame) -> Iterator[Chart]:
                 times, values = analysis.readings_named(gauges, name)
                 summary = f"At most {count(float(values.max()))}"
                 top = 0.0
-                level_limit = analysis.limit(gauges, bound) if bound else None
+                level_limit = None
+                if bound:
+                    level_limit = analysis.limit(gauges, bound)
                 if level_limit is not None:
                     summary = f"{summary} of {count(level_limit)}"
                     top = level_limit

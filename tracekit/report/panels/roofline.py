@@ -63,22 +63,25 @@ def _points(
     except Unavailable:
         return
     step_variants = variants_of(steady)
-    for row, name in zip(models.to_dict("records"), variants_of(models), strict=True):
+    named_models = zip(models.to_dict("records"), variants_of(models), strict=True)
+    for row, name in named_models:
         variant_steps = steady
         if len(models) > 1:
             variant_steps = steady[(step_variants == name).to_numpy()]
-        time = variant_steps["duration"].dropna().astype(np.float64).median()
+        durations = variant_steps["duration"].dropna().astype(np.float64)
+        time = durations.median()
         with suppress(Unavailable):
             moved = bytes_moved(pd.Series(row))
             flops = int(row["flops"]) or None
             if time > 0:
+                reached = compute_reached(moved, time / _SECOND, bandwidth=bandwidth)
                 yield {
                     "name": name or "step",
                     "time": time,
                     "moved": moved,
                     "flops": flops,
                     "intensity": intensity(flops, moved) if flops else None,
-                    "reached": compute_reached(moved, time / _SECOND, bandwidth=bandwidth),
+                    "reached": reached,
                 }
 
 
@@ -89,7 +92,8 @@ def _chart(points: list[Context], chip: Chip, bandwidth: float) -> Chart | None:
     for point in points:
         if point["flops"] and point["intensity"]:
             speed = point["flops"] / (point["time"] / _SECOND)
-            placed_points.append(Placed(point["name"], point["intensity"], speed))
+            placed_point = Placed(point["name"], point["intensity"], speed)
+            placed_points.append(placed_point)
         words.append(_describe_point(point))
     if not placed_points:
         return None

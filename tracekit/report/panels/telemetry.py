@@ -22,15 +22,20 @@ def telemetry(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001
     if read.empty:
         return None
     steady = marked_window(tables)
-    run = Window(int(read["time"].min()), int(read["time"].max()))
-    names = sorted(read["name"].astype(str).unique(), key=lambda name: (name[:3] != "gpu", name))
+    begin = int(read["time"].min())
+    end = int(read["time"].max())
+    run = Window(begin, end)
+    distinct_names = read["name"].astype(str).unique()
+    names = sorted(distinct_names, key=lambda name: (name[:3] != "gpu", name))
     readings_by_name = {name: read[read["name"] == name] for name in names}
     drawn_names = [name for name in names if name.startswith(_DRAWN)] or names
     charts = [_chart(name, readings_by_name[name], run, tables) for name in drawn_names]
+    source_names = sorted(read["source"].astype(str).unique())
+    levels = [_level(name, part, steady) for name, part in readings_by_name.items()]
     return {
-        "sources": ", ".join(sorted(read["source"].astype(str).unique())),
+        "sources": ", ".join(source_names),
         "steady": steady is not None,
-        "levels": [_level(name, part, steady) for name, part in readings_by_name.items()],
+        "levels": levels,
         "charts": charts,
     }
 
@@ -55,7 +60,8 @@ def _chart(name: str, gauge_readings: pd.DataFrame, run: Window, tables: Tables)
     ordered = gauge_readings.sort_values("time")
     times = ordered["time"].to_numpy(np.int64)
     values = ordered["value"].to_numpy(np.float64)
-    level = sample_level(name, times, values, run, _COLORS.get(unit, "others"))
+    color = _COLORS.get(unit, "others")
+    level = sample_level(name, times, values, run, color)
     lowest = quantity(values.min(), unit)
     highest = quantity(values.max(), unit)
     summary = f"Between {lowest} and {highest}."
@@ -63,5 +69,6 @@ def _chart(name: str, gauge_readings: pd.DataFrame, run: Window, tables: Tables)
         summary = f"{lowest} throughout."
     begins = phase_begins(tables)
     if unit == "level":
-        return course(heading(name), summary, level, count, upward=make_integer_axis, begins=begins)
+        title = heading(name)
+        return course(title, summary, level, count, upward=make_integer_axis, begins=begins)
     return course(heading(name), summary, level, lambda value: quantity(value, unit), begins=begins)

@@ -38,22 +38,30 @@ def throughput(result: Result, tables: Tables) -> Context | None:  # noqa: ARG00
     steps = _select_run_steps(step_rows.frame)
     spikes = _spikes(tables)
     charts = [*_rate(steps, tables, spikes), *_device(device.frame, tables)]
+    longest_first = sorted(spikes, key=lambda spike: -spike[-1])
+    parts = list(_parts(steps))
+    more = max(0, len(spikes) - MOST_SPIKES)
+    mixed = analysis.variants(step_rows.frame)
+    source = of_table(tables, "steps")
+    device_source = of_table(tables, "gpu_intervals")
     return {
         "charts": charts,
-        "parts": list(_parts(steps)),
-        "spikes": sorted(spikes, key=lambda spike: -spike[-1])[:MOST_SPIKES],
-        "more": max(0, len(spikes) - MOST_SPIKES),
-        "mixed": analysis.variants(step_rows.frame),
-        "source": of_table(tables, "steps"),
-        "device_source": of_table(tables, "gpu_intervals"),
+        "parts": parts,
+        "spikes": longest_first[:MOST_SPIKES],
+        "more": more,
+        "mixed": mixed,
+        "source": source,
+        "device_source": device_source,
     }
 
 
 def _select_run_steps(steps: pd.DataFrame) -> pd.DataFrame:
     """Return the run's own steps in order, without waits; none if several variants compete."""
-    timed_steps = steps[steps["duration"].notna() & (steps["phase"] != OVERHEAD)]
+    is_timed = steps["duration"].notna() & (steps["phase"] != OVERHEAD)
+    timed_steps = steps[is_timed]
     if "variant" in timed_steps:
-        timed_steps = timed_steps[timed_steps["variant"].fillna("") != IDLE]
+        is_active = timed_steps["variant"].fillna("") != IDLE
+        timed_steps = timed_steps[is_active]
     if len(analysis.variants(timed_steps)) > 1:
         return timed_steps.iloc[:0]
     return timed_steps.sort_values("start", kind="stable")
@@ -61,7 +69,8 @@ def _select_run_steps(steps: pd.DataFrame) -> pd.DataFrame:
 
 def _count_output(steps: pd.DataFrame) -> tuple[Numbers, str]:
     """Return the output of each step and its unit: tokens, or steps if there are no tokens."""
-    tokens = steps["tokens"].fillna(0).to_numpy(dtype=np.float64)
+    known_tokens = steps["tokens"].fillna(0)
+    tokens = known_tokens.to_numpy(dtype=np.float64)
     if tokens.any():
         return tokens, "tokens/s"
     return np.ones(len(steps)), "steps/s"
@@ -73,7 +82,9 @@ def _rate(steps: pd.DataFrame, tables: Tables, spikes: list[Spike]) -> Iterator[
         return
     outputs, unit = _count_output(steps)
     starts, ends = analysis.spans(steps)
-    edges = np.linspace(int(starts.min()), int(ends.max()), number + 1)
+    begin = int(starts.min())
+    end = int(ends.max())
+    edges = np.linspace(begin, end, number + 1)
     rates = _per_second(edges, starts, ends, outputs)
     middle = quantity(float(np.median(rates)), unit)
     lowest = quantity(float(rates.min()), unit)
@@ -82,13 +93,16 @@ def _rate(steps: pd.DataFrame, tables: Tables, spikes: list[Spike]) -> Iterator[
         f"In {count(number)} stretches of equal length: {middle} in the middle one, {lowest} in "
         f"the slowest, {highest} in the fastest."
     )
+    level = Level(unit, edges.tolist(), rates.tolist(), "steps")
+    title = unit[:1].upper() + unit[1:]
+    spike_starts = [float(start) for start, *_ in spikes]
     yield course(
-        unit[:1].upper() + unit[1:],
+        title,
         summary,
-        Level(unit, edges.tolist(), rates.tolist(), "steps"),
+        level,
         format_number,
         begins=phase_begins(tables),
-        marked=[float(start) for start, *_ in spikes],
+        marked=spike_starts,
     )
 
 
@@ -96,19 +110,26 @@ def _per_second(
     edges: Numbers, starts: analysis.Times, ends: analysis.Times, outputs: Numbers
 ) -> Numbers:
     """Return the rate between edges, as if each step made its output evenly while it lasts."""
-    cumulative_outputs = np.concatenate(([0.0], np.cumsum(outputs)))
-    moments = np.ravel(np.column_stack((starts, np.maximum(ends, starts))))
-    sums = np.ravel(np.column_stack((cumulative_outputs[:-1], cumulative_outputs[1:])))
+    summed_outputs = np.cumsum(outputs)
+    cumulative_outputs = np.concatenate(([0.0], summed_outputs))
+    step_ends = np.maximum(ends, starts)
+    moments = np.ravel(np.column_stack((starts, step_ends)))
+    sum_pairs = np.column_stack((cumulative_outputs[:-1], cumulative_outputs[1:]))
+    sums = np.ravel(sum_pairs)
     order = np.maximum.accumulate(moments)
-    return np.diff(np.interp(edges, order, sums)) / (np.diff(edges) / _SECOND)
+    sums_at_edges = np.interp(edges, order, sums)
+    seconds = np.diff(edges) / _SECOND
+    return np.diff(sums_at_edges) / seconds
 
 
 def _device(intervals: pd.DataFrame, tables: Tables) -> Iterator[Chart]:
     if intervals.empty:
         return
     phases = phase_begins(tables)
-    until = min((start for start, name in phases if name == OVERHEAD), default=math.inf)
-    starts, ends = analysis.spans(intervals[(intervals["start"] < until).to_numpy()])
+    overhead_starts = [start for start, name in phases if name == OVERHEAD]
+    until = min(overhead_starts, default=math.inf)
+    is_before_overhead = (intervals["start"] < until).to_numpy()
+    starts, ends = analysis.spans(intervals[is_before_overhead])
     if not starts.size:
         return
     begin = int(starts.min())
@@ -117,16 +138,19 @@ def _device(intervals: pd.DataFrame, tables: Tables) -> Iterator[Chart]:
         return
     edges = np.linspace(begin, end, MOST_BINS + 1).astype(np.int64)
     work = analysis.IntervalSet.from_spans(starts, ends)
-    shares = work.measure_within(edges[:-1], edges[1:]) / np.diff(edges)
-    total_share = work.measure_within(edges[:1], edges[-1:])[0] / (end - begin)
+    busy_times = work.measure_within(edges[:-1], edges[1:])
+    shares = busy_times / np.diff(edges)
+    total_busy_time = work.measure_within(edges[:1], edges[-1:])[0]
+    total_share = total_busy_time / (end - begin)
     total = percent(float(total_share))
     lowest = percent(float(shares.min()))
     highest = percent(float(shares.max()))
+    level = Level("busy", edges.tolist(), shares.tolist())
     yield course(
         "Share of time in which the device ran for the target",
         f"{total} in all, {lowest} in the least busy of {MOST_BINS} stretches, {highest} in the "
         "busiest.",
-        Level("busy", edges.tolist(), shares.tolist()),
+        level,
         lambda value: f"{value * 100:g} %",
         begins=phases,
         top=1.0,
@@ -137,7 +161,8 @@ def _parts(steps: pd.DataFrame) -> Iterator[Context]:
     """Yield the phases before the steady steps, and the begin, the middle and the end of these."""
     if steps.empty:
         return
-    for name, phase_steps in steps[steps["phase"] != "steady"].groupby("phase", sort=False):
+    other_steps = steps[steps["phase"] != "steady"]
+    for name, phase_steps in other_steps.groupby("phase", sort=False):
         yield _part(str(name), phase_steps)
     try:
         steady = analysis.steady_steps(steps)
@@ -155,10 +180,13 @@ def _parts(steps: pd.DataFrame) -> Iterator[Context]:
 def _part(name: str, part_steps: pd.DataFrame) -> Context:
     outputs, unit = _count_output(part_steps)
     starts, ends = analysis.spans(part_steps)
-    window = analysis.Window(int(starts.min()), int(ends.max()))
+    begin = int(starts.min())
+    end = int(ends.max())
+    window = analysis.Window(begin, end)
     rate = NOT_AVAILABLE
     if window.length:
-        rate = quantity(outputs.sum() * _SECOND / window.length, unit)
+        tokens_per_second = outputs.sum() * _SECOND / window.length
+        rate = quantity(tokens_per_second, unit)
     return {"name": name, "steps": len(part_steps), "length": window.length, "rate": rate}
 
 
@@ -169,7 +197,8 @@ def _spikes(tables: Tables) -> list[Spike]:
     requests = rows(tables, "requests")
     request_frame = None if requests.absence else requests.frame
     try:
-        beats = analysis.beats(steps.frame, request_frame, rows(tables, "spans").frame)
+        served_spans = rows(tables, "spans").frame
+        beats = analysis.beats(steps.frame, request_frame, served_spans)
     except analysis.Unavailable:
         return []
     spikes: list[Spike] = []
@@ -178,5 +207,6 @@ def _spikes(tables: Tables) -> list[Spike]:
         if chosen.mean() <= thresholds["most"]:
             starts = beat.starts[chosen].tolist()
             ends = beat.ends[chosen].tolist()
-            spikes += zip(starts, ends, excess[chosen].tolist(), strict=True)
+            rounded_excess = excess[chosen].tolist()
+            spikes += zip(starts, ends, rounded_excess, strict=True)
     return spikes

@@ -33,10 +33,11 @@ _TICKS = 5
 def drawn(line: Timeline) -> Context:
     """Return the context of the template for a timeline."""
     tick_times = np.linspace(line.begin, line.end, _TICKS)
+    ticks = [duration(tick_time) for tick_time in tick_times]
     return {
         "line": line,
         "strips": strips(line),
-        "ticks": [duration(tick_time) for tick_time in tick_times],
+        "ticks": ticks,
         "width": WIDTH,
         "shades": SHADES,
     }

@@ -47,9 +47,11 @@ def headlines(result: Result, tables: Tables) -> list[Context]:
     A comparison has its speed-up first, known or not, and then the step time of each variant; a
     server has its latencies, a program the tokens/s that it printed.
     """
-    metrics_by_name = {metric.name: metric for metric in (*result.metrics, *result.results)}
+    all_metrics = (*result.metrics, *result.results)
+    metrics_by_name = {metric.name: metric for metric in all_metrics}
     names = dict.fromkeys(_order_names(result, metrics_by_name))
-    return [_headline(name, result, metrics_by_name, tables) for name in [*names][:MOST_NUMBERS]]
+    shown_names = [*names][:MOST_NUMBERS]
+    return [_headline(name, result, metrics_by_name, tables) for name in shown_names]
 
 
 def _headline(
@@ -65,12 +67,15 @@ def _headline(
             "source": unavailable(metric.reason),
         }
     is_reported = metric in result.results
+    note = _headline_note(name, result, metrics_by_name)
+    value = quantity(metric.value, metric.unit)
+    source = REPORTED if is_reported else of_metric(tables, name)
     return {
         "name": name,
         "known": True,
-        "note": _headline_note(name, result, metrics_by_name),
-        "value": quantity(metric.value, metric.unit),
-        "source": REPORTED if is_reported else of_metric(tables, name),
+        "note": note,
+        "value": value,
+        "source": source,
     }
 
 
@@ -152,18 +157,22 @@ def verdict(result: Result, tables: Tables) -> Context:
     """Sum the run up in one sentence, and show its headlines."""
     states = Counter(check.status for check in result.checks)
     finding_count = len(result.findings)
+    crowd = analysis.crowd_of(tables, result.provenance)
+    finding_noun = "finding" if finding_count == 1 else "findings"
+    answer = analysis.answer_of(result)
+    broken = list(result.provenance.unfinished_stages.items())
     return {
         "verdict": _of_samples(result, tables) or verdict_of(result),
-        "answer": analysis.answer_of(result),
+        "answer": answer,
         "numbers": headlines(result, tables),
         "tally": [
-            ("findings", finding_count, "finding" if finding_count == 1 else "findings"),
+            ("findings", finding_count, finding_noun),
             ("checks", states[analysis.Status.PASSED], "passed"),
             ("checks", states[analysis.Status.ABSTAINED], "could not be checked"),
             ("checks", states[analysis.Status.FAILED], "failed to run"),
         ],
-        "crowd": analysis.explain_crowd(analysis.crowd_of(tables, result.provenance)),
-        "broken": list(result.provenance.unfinished_stages.items()),
+        "crowd": analysis.explain_crowd(crowd),
+        "broken": broken,
     }
 
 
@@ -192,7 +201,8 @@ def _of_profile(samples: pd.DataFrame, frames: pd.DataFrame) -> PageVerdict:
     hottest = analysis.functions(samples, frames).head(1)
     if weight and len(hottest):
         row = hottest.iloc[0]
-        words = f"{words}, {percent(row['own'] / weight)} of their weight in {row['function']}"
+        share = percent(row["own"] / weight)
+        words = f"{words}, {share} of their weight in {row['function']}"
     lead = "The recording holds no GPU work, but samples of the target's threads:"
     return PageVerdict("samples", f"{lead} {words}.")
 

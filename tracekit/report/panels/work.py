@@ -41,13 +41,15 @@ def _device_work(tables: Tables) -> Context:
             unit = analysis.unit(iterations)
     labels = [str(group["label"]) for group in groups]
     unlisted_groups = groups[MOST_ROWS:]
+    rest_total = sum(group["total"] for group in unlisted_groups)
+    all_groups_total = sum(group["total"] for group in groups)
     return {
         "unit": unit,
         "groups": groups[:MOST_ROWS],
         "rest": len(unlisted_groups),
-        "rest_total": sum(group["total"] for group in unlisted_groups),
+        "rest_total": rest_total,
         "busy": busy,
-        "sum": sum(group["total"] for group in groups),
+        "sum": all_groups_total,
         **_without_names(tables, labels),
         "absence": device.absence,
         "source": of_table(tables, "gpu_intervals"),
@@ -58,7 +60,8 @@ def _steps(tables: Tables) -> Context:
     """Group the workload's steps by phase, and by variant if they have some."""
     step_rows = rows(tables, "steps")
     phases = rows(tables, "phases").frame
-    begins = phases.loc[(phases["name"] == STEADY).to_numpy(), "start"]
+    is_steady = (phases["name"] == STEADY).to_numpy()
+    begins = phases.loc[is_steady, "start"]
     steady_begin = None
     if len(begins):
         steady_begin = int(begins.min())
@@ -85,7 +88,8 @@ def _without_names(tables: Tables, labels: list[str]) -> Context:
         if len(channels["device"].unique()) == 1:
             unnamed_work["channels"] = channels.to_dict("records")
         if all(map(analysis.is_unnamed, labels)):
-            unnamed_work["lengths"] = tables["work_groups"][:MOST_ROWS].to_dict("records")
+            listed_groups = tables["work_groups"][:MOST_ROWS]
+            unnamed_work["lengths"] = listed_groups.to_dict("records")
     return unnamed_work
 
 
@@ -93,16 +97,19 @@ def _pipelines(tables: Tables) -> Context:
     """Return pipelines with the phase of each; those made after the warm-up come first."""
     specialization_rows = rows(tables, "specializations")
     shader_rows = of_target(tables, "shaders")
+    of_workload = _find_first_times(specialization_rows.frame, "the workload")
+    of_trace = _find_first_times(shader_rows.frame, "the trace")
     first_times = [
-        *_find_first_times(specialization_rows.frame, "the workload"),
-        *_find_first_times(shader_rows.frame, "the trace"),
+        *of_workload,
+        *of_trace,
     ]
     phases = rows(tables, "phases").frame.sort_values("start", kind="stable")
     begins = phases["start"].to_numpy(dtype=np.int64)
     phase_names = ["", *phases["name"].astype(str)]
     pipelines: list[Context] = []
     for name, by, first_time in first_times:
-        phase = phase_names[int(np.searchsorted(begins, first_time, side="right"))]
+        phase_number = int(np.searchsorted(begins, first_time, side="right"))
+        phase = phase_names[phase_number]
         is_late = phase == STEADY
         pipeline = {"name": name, "seen": by, "first": first_time, "phase": phase, "late": is_late}
         pipelines.append(pipeline)
@@ -118,7 +125,8 @@ def _pipelines(tables: Tables) -> Context:
 
 
 def _find_first_times(table: pd.DataFrame, by: str) -> list[tuple[str, str, int]]:
-    firsts = table.groupby(table["name"].fillna("not named").astype(str), sort=True)["time"].min()
+    names = table["name"].fillna("not named").astype(str)
+    firsts = table.groupby(names, sort=True)["time"].min()
     return [(str(name), by, int(first_time)) for name, first_time in firsts.items()]
 
 
@@ -132,7 +140,8 @@ def _count_by_iteration(
         for group in by_time(loop_rows, "channel", loop_rows["label"]):
             counts[group["channel"], group["label"]] = group["count"]
     for group in groups:
-        group["each"] = counts.get((group["channel"], group["label"]), 0) / iterations
+        count = counts.get((group["channel"], group["label"]), 0)
+        group["each"] = count / iterations
 
 
 def by_time(
@@ -147,24 +156,32 @@ def by_time(
     if labels is None:
         labels = frame[column]
     labelled, texts = families(labels)
-    channels, names = pd.factorize(frame[column].fillna("not stated").astype(str))
+    known_names = frame[column].fillna("not stated").astype(str)
+    channels, names = pd.factorize(known_names)
     has_duration = frame["duration"].notna().to_numpy()
-    codes = (channels * len(texts) + labelled.to_numpy())[has_duration]
-    durations = frame["duration"][has_duration].to_numpy(dtype=np.int64)
-    starts = pd.Series(frame["start"][has_duration].to_numpy(dtype=np.int64))
+    all_codes = channels * len(texts) + labelled.to_numpy()
+    codes = all_codes[has_duration]
+    known_durations = frame["duration"][has_duration]
+    durations = known_durations.to_numpy(dtype=np.int64)
+    known_starts = frame["start"][has_duration].to_numpy(dtype=np.int64)
+    starts = pd.Series(known_starts)
     statistics = analysis.grouped(codes, durations, _PERCENTILES)
     percentiles = statistics.percentiles.T
+    total = statistics.totals.sum() or 1
+    group_channels = [str(names[code // len(texts)]) for code in statistics.codes]
+    group_labels = [texts[code % len(texts)] for code in statistics.codes]
+    firsts = starts.groupby(codes, sort=True).min().to_numpy()
     groups = pd.DataFrame(
         {
-            "channel": [str(names[code // len(texts)]) for code in statistics.codes],
-            "label": [texts[code % len(texts)] for code in statistics.codes],
+            "channel": group_channels,
+            "label": group_labels,
             "count": statistics.counts,
             "total": statistics.totals,
-            "share": statistics.totals / (statistics.totals.sum() or 1),
+            "share": statistics.totals / total,
             "p50": percentiles[0],
             "p95": percentiles[1],
             "p99": percentiles[2],
-            "first": starts.groupby(codes, sort=True).min().to_numpy(),
+            "first": firsts,
         }
     )
     ordered = groups.sort_values(["total", "channel", "label"], ascending=[False, True, True])

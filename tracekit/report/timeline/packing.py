@@ -65,11 +65,13 @@ class Tick:
 
     def count_nearest(self, durations: Times) -> Times:
         """Return the number of ticks of each duration, to the nearest."""
-        return (durations * self.under + self.numerator // 2) // self.numerator
+        half = self.numerator // 2
+        return (durations * self.under + half) // self.numerator
 
     def tells(self, times: Times) -> bool:
         """Return whether all times can be written in ticks, to the nanosecond."""
-        return bool((self.time(self.count(times)) == times).all())
+        rounded_times = self.time(self.count(times))
+        return bool((rounded_times == times).all())
 
 
 # The clock of Apple silicon runs at 24 MHz; a trace gives its ticks in ns, rounded down.
@@ -95,7 +97,8 @@ def planes(values: Times) -> tuple[int, bytes]:
     if values.size:
         highest = int(values.max())
     width = max(1, (highest.bit_length() + 7) // 8)
-    octets = values.astype("<u8").view(np.uint8).reshape(-1, 8)
+    raw_octets = values.astype("<u8").view(np.uint8)
+    octets = raw_octets.reshape(-1, 8)
     return width, octets[:, :width].T.tobytes()
 
 
@@ -114,7 +117,8 @@ def unlike(values: Times, codes: Times) -> Times:
     ordered = values[order]
     groups = codes[order]
     previous_values = np.zeros_like(values)
-    previous_values[1:] = np.where(groups[1:] == groups[:-1], ordered[:-1], 0)
+    is_same_group = groups[1:] == groups[:-1]
+    previous_values[1:] = np.where(is_same_group, ordered[:-1], 0)
     differences = np.empty_like(values)
     differences[order] = ordered - previous_values
     return fold_signs(differences)
@@ -122,7 +126,8 @@ def unlike(values: Times, codes: Times) -> Times:
 
 def fold_signs(values: Times) -> Times:
     """Return values without a sign: 0, -1, 1, -2, 2 become 0, 1, 2, 3, 4."""
-    return np.where(values < 0, -2 * values - 1, 2 * values)
+    folded_negatives = -2 * values - 1
+    return np.where(values < 0, folded_negatives, 2 * values)
 
 
 def three_digits(values: Times) -> Times:
@@ -135,7 +140,8 @@ def three_digits(values: Times) -> Times:
     while (quotients > 0).any():
         power += quotients > 0
         quotients //= 10
-    rounded = (values + 10**power // 2) // 10**power
+    half = 10**power // 2
+    rounded = (values + half) // 10**power
     codes = 1000 + (power - 1) * _DIGITS + rounded - _LEAST
     return np.where(power > 0, codes, values)
 
@@ -143,7 +149,8 @@ def three_digits(values: Times) -> Times:
 def steps(values: NDArray[np.float64], lowest: float, highest: float) -> Times:
     """Return the values as steps of 0 … STEPS between the lowest and the highest."""
     span = highest - lowest
-    return np.round((values - lowest) / (span or 1) * STEPS).astype(np.int64)
+    shares = (values - lowest) / (span or 1)
+    return np.round(shares * STEPS).astype(np.int64)
 
 
 FORMAT = 2
@@ -184,7 +191,8 @@ def pack(timeline: Timeline, clean_text: Callable[[str], str]) -> str:
         "texts": list(texts),
     }
     words = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
-    raw = struct.pack("<I", len(words)) + words + b"".join(columns)
+    length = struct.pack("<I", len(words))
+    raw = length + words + b"".join(columns)
     return base64.b64encode(zlib.compress(raw, _LEVEL)).decode("ascii")
 
 
@@ -202,15 +210,18 @@ def _header(track: Track, texts: _Texts, columns: list[bytes]) -> dict[str, Any]
     levels = None
     if track.levels is not None:
         levels = [track.levels.lowest, track.levels.highest, track.levels.unit]
+    details = [[texts.place(detail.name), detail.unit] for detail in track.details]
+    name = texts.place(track.name)
+    note = texts.place(track.note)
     return {
-        "name": texts.place(track.name),
-        "note": texts.place(track.note),
+        "name": name,
+        "note": note,
         "kind": track.kind.value,
         "lanes": list(track.lanes),
         "tick": [tick.numerator, tick.under],
         "from": begin,
         "widths": widths,
-        "details": [[texts.place(detail.name), detail.unit] for detail in track.details],
+        "details": details,
         "levels": levels,
     }
 

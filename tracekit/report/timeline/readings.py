@@ -37,15 +37,19 @@ def level_track(
         ends = np.maximum.reduceat(ends, kept_indexes)
     starts = starts[kept_indexes]
     values = values[kept_indexes]
-    ends = np.minimum(ends, np.append(starts[1:], ends[-1:]))
+    next_starts = np.append(starts[1:], ends[-1:])
+    ends = np.minimum(ends, next_starts)
+    durations = np.maximum(ends - starts, 0)
+    codes = np.zeros(starts.size, np.int64)
+    lanes = (int(starts.size),)
     return Track(
         name=name,
         kind=Kind.LEVELS,
         starts=starts,
-        durations=np.maximum(ends - starts, 0),
-        codes=np.zeros(starts.size, np.int64),
+        durations=durations,
+        codes=codes,
         texts=(name,),
-        lanes=(int(starts.size),),
+        lanes=lanes,
         note=note,
         levels=Levels(values, unit),
     )
@@ -60,10 +64,13 @@ def _extremes(values: NDArray[np.float64], max_readings: int) -> Times:
         return np.arange(values.size)
     part = _part(values.size, max_readings)
     part_count = -(-values.size // part)
-    padded = np.append(values, np.full(part_count * part - values.size, values[-1]))
+    missing_count = part_count * part - values.size
+    padded = np.append(values, np.full(missing_count, values[-1]))
     parts = padded.reshape(part_count, part)
     firsts = np.arange(part_count) * part
-    places = np.concatenate((firsts + parts.argmin(axis=1), firsts + parts.argmax(axis=1)))
+    lowest_places = firsts + parts.argmin(axis=1)
+    highest_places = firsts + parts.argmax(axis=1)
+    places = np.concatenate((lowest_places, highest_places))
     return np.unique(places.clip(max=values.size - 1))
 
 
@@ -87,9 +94,11 @@ def _in_flight(tables: Tables) -> Iterator[Track]:
     begins = buffers["committed"].to_numpy(np.int64)
     ends = buffers["completed"].to_numpy(np.int64)
     moments = np.concatenate((begins, ends))
-    changes = np.repeat(np.array([1, -1]), begins.size)
+    directions = np.array([1, -1])
+    changes = np.repeat(directions, begins.size)
     order = np.lexsort((changes, moments))
-    depth = np.cumsum(changes[order]).astype(np.float64)
+    ordered_changes = changes[order]
+    depth = np.cumsum(ordered_changes).astype(np.float64)
     note = "command buffers of the target, committed and not completed"
     times = tracks.until_next(moments[order])
     yield level_track("In flight", note, times, depth, "count")

@@ -63,25 +63,32 @@ def _iter_marks(track: Track, timeline: Timeline) -> Iterator[Mark]:
 
 
 def _iter_binned_marks(track: Track, timeline: Timeline, bins: int) -> Iterator[Mark]:
-    edges = np.linspace(timeline.begin, timeline.end, bins + 1).astype(np.int64)
+    all_edges = np.linspace(timeline.begin, timeline.end, bins + 1)
+    edges = all_edges.astype(np.int64)
     intervals = IntervalSet.from_spans(track.starts, track.ends)
     covered = intervals.measure_within(edges[:-1], edges[1:])
-    shares = covered / np.maximum(1, np.diff(edges))
+    lengths = np.maximum(1, np.diff(edges))
+    shares = covered / lengths
     begin_counts, _ = np.histogram(track.starts, edges)
-    shades = np.ceil(shares * SHADES).astype(int).clip(0, SHADES)
+    rounded_shades = np.ceil(shares * SHADES).astype(int)
+    shades = rounded_shades.clip(0, SHADES)
     shades[(shades == 0) & (begin_counts > 0)] = 1
-    bounds = [0, *(np.flatnonzero(np.diff(shades)) + 1).tolist(), bins]
+    change_places = np.flatnonzero(np.diff(shades)) + 1
+    bounds = [0, *change_places.tolist(), bins]
     for first_bin, end_bin in pairwise(bounds):
         if shades[first_bin] == 0:
             continue
         begin = duration(int(edges[first_bin]))
         end = duration(int(edges[end_bin]))
-        share = percent(float(shares[first_bin:end_bin].mean()))
-        begins = count(int(begin_counts[first_bin:end_bin].sum()))
+        mean_share = float(shares[first_bin:end_bin].mean())
+        share = percent(mean_share)
+        begin_count = int(begin_counts[first_bin:end_bin].sum())
+        begins = count(begin_count)
         title = f"{begin} to {end}: {share} covered, {begins} begin"
         x = first_bin * WIDTH / bins
         width = (end_bin - first_bin) * WIDTH / bins
-        yield _mark(x, width, int(shades[first_bin]), title)
+        shade = int(shades[first_bin])
+        yield _mark(x, width, shade, title)
 
 
 def _mark(x: float, width: float, shade: int, title: str) -> Mark:
@@ -91,15 +98,21 @@ def _mark(x: float, width: float, shade: int, title: str) -> Mark:
 def _course(track: Track, levels: Levels, timeline: Timeline) -> str:
     """Draw the highest level of each bin as steps up to the last reading, from 0 or the lowest."""
     edges = np.linspace(timeline.begin, timeline.end, MOST_BINS + 1)
-    place = (np.searchsorted(edges, track.starts, side="right") - 1).clip(0, MOST_BINS - 1)
+    next_edges = np.searchsorted(edges, track.starts, side="right")
+    place = (next_edges - 1).clip(0, MOST_BINS - 1)
     firsts = np.flatnonzero(np.diff(place, prepend=-1))
     highs = np.maximum.reduceat(levels.values, firsts)
     floor = min(0.0, levels.lowest)
     height = (levels.highest - floor) or 1
-    tops = HEIGHT * (1 - (highs - floor) / height)
+    relative_heights = (highs - floor) / height
+    tops = HEIGHT * (1 - relative_heights)
     across = place[firsts] * WIDTH // MOST_BINS
-    points = zip(across.tolist(), tops.round(1).tolist(), strict=True)
+    rounded_tops = tops.round(1).tolist()
+    points = zip(across.tolist(), rounded_tops, strict=True)
     steps = [f"H{x:g}V{y:g}" for x, y in points]
-    last_x = (int(track.ends[-1]) - timeline.begin) * WIDTH / (timeline.end - timeline.begin)
-    until = max(round(last_x, 1), int(across[-1]) + WIDTH // MOST_BINS)
+    timeline_length = timeline.end - timeline.begin
+    last_time = int(track.ends[-1]) - timeline.begin
+    last_x = last_time * WIDTH / timeline_length
+    least_end = int(across[-1]) + WIDTH // MOST_BINS
+    until = max(round(last_x, 1), least_end)
     return f"M{across[0]:g} {HEIGHT}{''.join(steps)}H{until:g}V{HEIGHT}Z"

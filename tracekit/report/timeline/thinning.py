@@ -34,7 +34,8 @@ def thin_timeline(
         return timeline
     small = min(_SMALL, kept_intervals)
     detail_end = _find_detail_end(timeline, small, kept_intervals)
-    width = max(1, -(-(timeline.end - timeline.begin) // parts))
+    length = timeline.end - timeline.begin
+    width = max(1, -(-length // parts))
     tracks: list[Track] = []
     for track in timeline.tracks:
         if track.starts.size <= small:
@@ -67,26 +68,33 @@ def _rank_intervals(starts: Times, timeline: Timeline) -> Times:
     """Return ranks, the lowest for the intervals to keep: by their phase, then by their begin."""
     rank = np.full(starts.size, 2)
     if timeline.steady is not None:
-        rank[(starts >= timeline.steady.start) & (starts < timeline.steady.end)] = 1
+        is_steady = (starts >= timeline.steady.start) & (starts < timeline.steady.end)
+        rank[is_steady] = 1
     for track in timeline.tracks:
         if track.kind is Kind.EVIDENCE:
-            for begin, end in zip(*union(track.starts, track.ends), strict=True):
-                rank[(starts >= begin) & (starts <= end)] = 0
-    return rank * (timeline.end - timeline.begin + 1) + starts - timeline.begin
+            evidence = zip(*union(track.starts, track.ends), strict=True)
+            for begin, end in evidence:
+                is_evidence = (starts >= begin) & (starts <= end)
+                rank[is_evidence] = 0
+    rank_length = timeline.end - timeline.begin + 1
+    return rank * rank_length + starts - timeline.begin
 
 
 def _merge_track(track: Track, is_outside: NDArray[np.bool_], begin: int, width: int) -> Track:
     """Merge neighbours in a lane that both lie outside of the part with detail."""
-    lanes = np.repeat(np.arange(len(track.lanes)), track.lanes)
+    lane_numbers = np.arange(len(track.lanes))
+    lanes = np.repeat(lane_numbers, track.lanes)
     parts = (track.starts - begin) // width
     joins = np.zeros(track.starts.size, bool)
     is_same_part = parts[1:] == parts[:-1]
     is_same_lane = lanes[1:] == lanes[:-1]
-    joins[1:] = is_outside[1:] & is_outside[:-1] & is_same_part & is_same_lane
+    are_both_outside = is_outside[1:] & is_outside[:-1]
+    joins[1:] = are_both_outside & is_same_part & is_same_lane
     if not joins.any():
         return track
     firsts = np.flatnonzero(~joins)
-    sizes = np.diff(np.append(firsts, track.starts.size))
+    ends = np.append(firsts, track.starts.size)
+    sizes = np.diff(ends)
     is_merged = sizes > 1
     interval_count = count(int(sizes[is_merged].sum()))
     merged_count = count(int(is_merged.sum()))
@@ -100,13 +108,16 @@ def _merge_track(track: Track, is_outside: NDArray[np.bool_], begin: int, width:
     for detail in track.details:
         numbers = np.where(is_merged, unknown(detail), detail.numbers[firsts])
         details.append(replace(detail, numbers=numbers))
+    durations = np.add.reduceat(track.durations, firsts)
+    codes = np.where(is_merged, len(track.texts), track.codes[firsts])
+    lane_counts = np.bincount(lanes[firsts])
     return replace(
         track,
         starts=track.starts[firsts],
-        durations=np.add.reduceat(track.durations, firsts),
-        codes=np.where(is_merged, len(track.texts), track.codes[firsts]),
+        durations=durations,
+        codes=codes,
         texts=(*track.texts, MERGED),
-        lanes=tuple(np.bincount(lanes[firsts]).tolist()),
+        lanes=tuple(lane_counts.tolist()),
         note=note,
         details=tuple(details),
     )

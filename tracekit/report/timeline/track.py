@@ -164,7 +164,8 @@ def _add_note(note: str, addition: str) -> str:
 
 def times(name: str, values: pd.Series) -> Detail:
     """Make a detail of durations in ns, with nulls."""
-    return Detail(name, "ns", values.fillna(UNKNOWN).to_numpy(dtype=np.int64))
+    known_values = values.fillna(UNKNOWN)
+    return Detail(name, "ns", known_values.to_numpy(dtype=np.int64))
 
 
 def lead(name: str, values: pd.Series) -> Detail:
@@ -175,14 +176,16 @@ def lead(name: str, values: pd.Series) -> Detail:
 def words(name: str, values: pd.Series) -> Detail:
     """Make a detail of strings, with nulls."""
     codes, distinct = pd.factorize(values)
-    return Detail(name, "text", codes.astype(np.int64), tuple(str(text) for text in distinct))
+    texts = tuple(str(text) for text in distinct)
+    return Detail(name, "text", codes.astype(np.int64), texts)
 
 
 def numbers(name: str, ids: pd.Series, known_ids: Times) -> Detail:
     """Make a detail of ids: the place of each among all known ones, from 1; zero for none."""
     values = ids.to_numpy(dtype=np.uint64, na_value=0)
     places = np.searchsorted(known_ids, values) + 1
-    return Detail(name, "number", np.where(ids.notna().to_numpy(bool), places, 0))
+    has_id = ids.notna().to_numpy(bool)
+    return Detail(name, "number", np.where(has_id, places, 0))
 
 
 def _with_merged(base_track: Track, starts: Times, ends: Times) -> Track:
@@ -192,20 +195,25 @@ def _with_merged(base_track: Track, starts: Times, ends: Times) -> Track:
     size = starts.size
 
     def extend(values: Times, value: int) -> Times:
-        return np.concatenate((values, np.full(size, value, np.int64)))
+        added_values = np.full(size, value, np.int64)
+        return np.concatenate((values, added_values))
 
     details: list[Detail] = []
     for detail in base_track.details:
         extended_numbers = extend(detail.numbers, unknown(detail))
         details.append(replace(detail, numbers=extended_numbers))
+    all_starts = np.concatenate((base_track.starts, starts))
+    all_durations = np.concatenate((base_track.durations, ends - starts))
+    all_codes = extend(base_track.codes, len(base_track.texts))
+    whole_note = _add_note(base_track.note, note)
     return replace(
         base_track,
-        starts=np.concatenate((base_track.starts, starts)),
-        durations=np.concatenate((base_track.durations, ends - starts)),
-        codes=extend(base_track.codes, len(base_track.texts)),
+        starts=all_starts,
+        durations=all_durations,
+        codes=all_codes,
         texts=(*base_track.texts, MERGED),
         lanes=(*base_track.lanes, size),
-        note=_add_note(base_track.note, note),
+        note=whole_note,
         details=tuple(details),
     )
 
@@ -234,7 +242,8 @@ def in_trace(events: tracks.EventTrack) -> tuple[tracks.EventTrack, str]:
     clipped_frame = events.frame.assign(start=clipped_starts, duration=ends - clipped_starts)
     clipped_rows = replace(events.rows, frame=clipped_frame)
     labels = events.labels
-    texts = labels.astype(object).mask(through, labels.astype(str) + f", {_BEGUN}")
+    marked_labels = labels.astype(str) + f", {_BEGUN}"
+    texts = labels.astype(object).mask(through, marked_labels)
     note = ""
     count = int(is_outside.sum())
     if count:

@@ -37,10 +37,12 @@ def idle(tables: Tables) -> Track | str:
     gaps = gap_rows.frame
     causes = {str(cause): text for cause, text in analysis.CAUSES.items()}
     parties = {str(party): text for party, text in analysis.PARTIES.items()}
-    labels = gaps["cause"].map(causes).fillna(gaps["cause"])
+    cause_texts = gaps["cause"].map(causes)
+    labels = cause_texts.fillna(gaps["cause"])
+    during = gaps["during"].replace("", pd.NA)
     details = (
         words("idle", gaps["party"].map(parties)),
-        words("meanwhile", gaps["during"].replace("", pd.NA)),
+        words("meanwhile", during),
     )
     events = tracks.EventTrack(gap_rows, "Idle gaps", labels)
     note = "by cause; nothing of the target runs"
@@ -186,7 +188,8 @@ def _belonging(
         id_columns = [table[column] for table in tables if column in table]
         ids = [id_column.dropna().to_numpy(np.uint64) for id_column in id_columns]
         unique_ids = np.unique(np.concatenate(ids))
-        detail = numbers(column.replace("_", " "), frame[column], unique_ids)
+        detail_name = column.replace("_", " ")
+        detail = numbers(detail_name, frame[column], unique_ids)
         if detail.numbers.any():
             details.append(detail)
     return tuple(details)

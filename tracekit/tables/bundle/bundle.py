@@ -56,7 +56,8 @@ class BundleRun:
         """All tables, missing ones included, in the order of the numbers of their stores."""
         folder = f"{run_folder(self.number)}/stores"
         listed, _ = self._list
-        numbers = {*self.files.list_numbers(folder, "indexed-store-"), *listed}
+        stored_numbers = self.files.list_numbers(folder, "indexed-store-")
+        numbers = {*stored_numbers, *listed}
         if len(numbers) > _MOST_STORES:
             raise self.files.make_damage_error(folder, f"holds more than {_MOST_STORES:,} tables")
         return tuple([self._table(number) for number in sorted(numbers)])
@@ -114,8 +115,10 @@ class BundleRun:
         name = f"{self._uniquing}/EngineeringTypes.etypes"
         with self.files.reading(name):
             archive = Archive(self.files.read(name, _LARGEST))
-            type_ids = [archive.unwrap(value) for value in archive.sequence(archive.root)]
-            if not all(isinstance(type_id, str) for type_id in type_ids):
+            values = archive.sequence(archive.root)
+            type_ids = [archive.unwrap(value) for value in values]
+            are_texts = all(isinstance(type_id, str) for type_id in type_ids)
+            if not are_texts:
                 raise ArchiveError("is not a list of types")
         return [type_id.removesuffix(TYPE_SUFFIX) for type_id in type_ids]
 
@@ -172,7 +175,8 @@ class Bundle:
         """A loss for each run that the document names and that is not there."""
         numbers = {run.number for run in self.runs}
         losses: list[Loss] = []
-        for number in sorted(self.document.runs.keys() - numbers):
+        missing_numbers = self.document.runs.keys() - numbers
+        for number in sorted(missing_numbers):
             text = (
                 f"Run {number} is left out: {name_bundle(self.path)} has a document that names it, "
                 f"and no {run_folder(number)}."

@@ -53,7 +53,8 @@ class ReadOnce(Generic[_Value]):
         self._name = name
 
     def __get__(self, thing: Any, owner: type | None = None) -> _Value:
-        refusals = vars(thing).setdefault("_refusals", dict[str, BundleError]())
+        no_refusals = dict[str, BundleError]()
+        refusals = vars(thing).setdefault("_refusals", no_refusals)
         if self._name in refusals:
             raise refusals[self._name].with_traceback(None)
         try:

@@ -155,10 +155,11 @@ def gather_names(run: "BundleRun") -> Names:
     threads = dict[int, str]()
     document = run.document.run(run.number)
     unread: list[Loss] = []
-    for schema, known_names, gather in (
+    tables_of_names = (
         ("process-info", processes, _processes),
         ("thread-info", threads, _threads),
-    ):
+    )
+    for schema, known_names, gather in tables_of_names:
         try:
             known_names.update(gather(run, schema))
         except BundleError as error:
@@ -174,9 +175,11 @@ def gather_names(run: "BundleRun") -> Names:
     own_threads = _documented_threads(document, own_processes)
     name = f"The {NAME} of {name_bundle(run.files.bundle)}"
     losses: list[Loss] = []
+    missing_processes = processes.keys() - own_processes.keys()
+    missing_threads = threads.keys() - own_threads.keys()
     for kind, table, missing in (
-        ("processes", "process-info", processes.keys() - own_processes.keys()),
-        ("threads", "thread-info", threads.keys() - own_threads.keys()),
+        ("processes", "process-info", missing_processes),
+        ("threads", "thread-info", missing_threads),
     ):
         if missing:
             text = (
@@ -216,7 +219,8 @@ def _documented_threads(
     archive = document.archive
     threads = dict[int, str]()
     with suppress(ArchiveError):
-        for tid, node in archive.get_numbered(document.get(THREADS)).items():
+        thread_nodes = archive.get_numbered(document.get(THREADS))
+        for tid, node in thread_nodes.items():
             thread = ArchivedPart(archive, node)
             pid = thread.integer("pid")
             name = thread.text("preferredName")[:_LONGEST]
@@ -235,7 +239,8 @@ def _cores(document: ArchivedPart) -> tuple[dict[int, str], str]:
         return kinds, ""
     try:
         for place, core in enumerate(document.members("allObjects")):
-            flags = ArchivedPart(core.archive, core.get("topology")).integer("_clusterFlags")
+            topology = ArchivedPart(core.archive, core.get("topology"))
+            flags = topology.integer("_clusterFlags")
             number = core.integer("$0")
             if number is None:
                 number = place
@@ -260,7 +265,8 @@ def _processes(run: "BundleRun", schema: str) -> dict[int, str]:
 def _threads(run: "BundleRun", schema: str) -> dict[int, str]:
     tids, names, main = _columns(run, schema, ("tid", "name", "main-thread"))
     threads: dict[int, str] = {}
-    for tid, name, is_main in zip(tids, names, main, strict=True):
+    rows = zip(tids, names, main, strict=True)
+    for tid, name, is_main in rows:
         if is_main == 1:
             threads[tid] = MAIN_THREAD
         else:
@@ -274,7 +280,8 @@ def _columns(run: "BundleRun", schema: str, mnemonics: Sequence[str]) -> list[li
     for store in run.stores:
         fields = {entry.mnemonic: entry.field for entry in store.columns}
         if store.schema == schema and fields.keys() >= set(mnemonics):
-            read = read_records(run.files, store, [fields[name] for name in mnemonics])
+            wanted_fields = [fields[name] for name in mnemonics]
+            read = read_records(run.files, store, wanted_fields)
             for column, more in zip(columns, read, strict=True):
                 column.extend(more.tolist())
     return columns

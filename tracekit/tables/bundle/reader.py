@@ -55,7 +55,8 @@ class Distinct:
             null = pa.scalar(None, places.type)
             places = pc.call_function("if_else", [missing, null, places])
             values = values.fill_null("")
-        return pa.chunked_array([pa.DictionaryArray.from_arrays(places, values)])
+        coded_texts = pa.DictionaryArray.from_arrays(places, values)
+        return pa.chunked_array([coded_texts])
 
     def spread(self, values: pa.Array) -> pa.ChunkedArray:
         """Return cells, from the values of the numbers."""
@@ -70,7 +71,8 @@ def distinct(raw: Raw, size: int) -> Distinct:
         raise ArchiveError("names a value that the bundle does not hold")
     is_used = np.zeros(max(size, 1), np.bool_)
     is_used[present_numbers] = True
-    places = np.cumsum(is_used, dtype=np.int32) - np.int32(1)
+    used_counts = np.cumsum(is_used, dtype=np.int32)
+    places = used_counts - np.int32(1)
     cell_places = places.take(raw, mode="clip")
     return Distinct(np.flatnonzero(is_used), as_array(cell_places, nulls))
 
@@ -87,9 +89,11 @@ def as_array(values: NDArray[Any], nulls: Flags | None) -> pa.Array:
     """Return an array of Arrow that shares the memory of numpy's."""
     valid = None
     if nulls is not None:
-        valid = pa.py_buffer(np.packbits(~nulls, bitorder="little"))
+        packed = np.packbits(~nulls, bitorder="little")
+        valid = pa.py_buffer(packed)
     kind = pa.from_numpy_dtype(values.dtype)
-    return pa.Array.from_buffers(kind, values.size, [valid, pa.py_buffer(values)])
+    buffers = [valid, pa.py_buffer(values)]
+    return pa.Array.from_buffers(kind, values.size, buffers)
 
 
 def decimals(raw: Raw) -> NDArray[np.float64]:
@@ -99,9 +103,11 @@ def decimals(raw: Raw) -> NDArray[np.float64]:
     for block in blocks(scaled.size):
         exact = scaled[block].copy()
         floats[block] = exact / UNITS
-        large = np.flatnonzero((exact > _EXACT) | (exact < -_EXACT))
+        is_large = (exact > _EXACT) | (exact < -_EXACT)
+        large = np.flatnonzero(is_large)
         if large.size:  # a division of two floats would round twice
-            floats[block][large] = [number / UNITS for number in exact[large].tolist()]
+            large_numbers = exact[large].tolist()
+            floats[block][large] = [number / UNITS for number in large_numbers]
     return floats
 
 
@@ -112,7 +118,9 @@ _SIGNED = 1 << 63
 def numbers(kind: EngineeringType, raw: Raw) -> pa.Array:
     """Return the cells of a whole column; `raw` is void afterwards."""
     form = FORMS.get(kind.tag)
-    nulls = None if kind.all_ones else nulls_of(raw)
+    nulls = None
+    if not kind.all_ones:
+        nulls = nulls_of(raw)
     is_empty = not raw.size or (nulls is not None and bool(nulls.all()))
     if form is None and is_empty:
         return pa.nulls(raw.size, TEXTS)  # as for an export, which does not show the type either
@@ -123,7 +131,8 @@ def numbers(kind: EngineeringType, raw: Raw) -> pa.Array:
         return as_array(decimal, nulls)
     if form is Form.FLAG:
         return pa.array(raw != 0, mask=nulls)
-    cells = _integers(raw, nulls, unsigned=form is Form.UNSIGNED)
+    is_unsigned = form is Form.UNSIGNED
+    cells = _integers(raw, nulls, unsigned=is_unsigned)
     if form is Form.NUMBER:
         return cells.cast(pa.float64(), safe=False)
     if form is Form.TEXT:
@@ -151,7 +160,8 @@ def type_of(column: StoreColumn, run: BundleRun) -> EngineeringType:
     """Return the type of a column; its encoding is unknown if the field has another width."""
     kind = engineering_type(column.type_id, run.required)
     width = _WIDE if kind.encoding in _WIDE_ONES else _NARROW
-    if kind.encoding in {Encoding.INTEGER, Encoding.UNKNOWN} or column.field.width == width:
+    has_plain_integers = kind.encoding in {Encoding.INTEGER, Encoding.UNKNOWN}
+    if has_plain_integers or column.field.width == width:
         return kind
     return replace(kind, encoding=Encoding.UNKNOWN, evidence=EncodingEvidence.NONE)
 
@@ -194,12 +204,13 @@ class BundleReader:
             raw_piece = [column[piece] for column in columns]
             numeric_piece = {place: column[piece] for place, column in numeric.items()}
             cells = self._cells(raw_piece, times[piece], numeric_piece)
+            all_losses = (*self.unsure, *unwritten, *self.name_losses)
             yield Node(
                 schema=store.schema,
                 xpath=self._xpath,
                 columns=tuple(cells),
                 rows=times[piece].size,
-                losses=(*self.unsure, *unwritten, *self.name_losses),
+                losses=all_losses,
             )
 
     def symbols(self) -> Symbols:
@@ -217,8 +228,10 @@ class BundleReader:
         if not self._store.rows:
             return ()
         columns_by_evidence: dict[EncodingEvidence, list[str]] = {}
-        for column, kind in zip(self._store.columns, self.kinds, strict=True):
-            columns_by_evidence.setdefault(kind.evidence, []).append(column.mnemonic)
+        typed_columns = zip(self._store.columns, self.kinds, strict=True)
+        for column, kind in typed_columns:
+            columns_of_evidence = columns_by_evidence.setdefault(kind.evidence, [])
+            columns_of_evidence.append(column.mnemonic)
         losses: list[Loss] = []
         for evidence in EncodingEvidence:
             columns = columns_by_evidence.get(evidence)
@@ -262,10 +275,12 @@ class BundleReader:
     ) -> list[ColumnCells]:
         stacks = iter(self._stack_cells(columns, times))
         cells: list[ColumnCells] = []
-        for place, (column, kind) in enumerate(zip(self._store.columns, self.kinds, strict=True)):
+        typed_columns = zip(self._store.columns, self.kinds, strict=True)
+        for place, (column, kind) in enumerate(typed_columns):
             export_column = ExportColumn(column.mnemonic, column.title, kind.tag)
             if place in numeric:
-                cells.append(ColumnCells(export_column, pa.chunked_array([numeric[place]])))
+                chunks = pa.chunked_array([numeric[place]])
+                cells.append(ColumnCells(export_column, chunks))
                 continue
             if kind.encoding in STACKS:
                 texts, numbered = next(stacks)
@@ -275,7 +290,8 @@ class BundleReader:
                 cells.append(column_cells)
                 continue
             with self._reading(f"its column {column.mnemonic}"):
-                cells.append(self._make_other_cells(export_column, kind, columns[place]))
+                other_cells = self._make_other_cells(export_column, kind, columns[place])
+                cells.append(other_cells)
         return cells
 
     def _make_other_cells(
@@ -328,14 +344,17 @@ class BundleReader:
         is_never_null = kind.all_ones and kind.encoding is not Encoding.THREAD_NAME
         nulls = None if is_never_null else nulls_of(raw)
         coded = pa.array(raw, mask=nulls).dictionary_encode()
-        texts = self._values.format_values(kind, coded.dictionary.to_numpy())
-        return pa.chunked_array([pa.DictionaryArray.from_arrays(coded.indices, texts)])
+        distinct_values = coded.dictionary.to_numpy()
+        texts = self._values.format_values(kind, distinct_values)
+        coded_texts = pa.DictionaryArray.from_arrays(coded.indices, texts)
+        return pa.chunked_array([coded_texts])
 
     def _stack_cells(self, columns: Sequence[Raw], times: Raw) -> list[StackCells]:
         stack_columns: list[StackColumn] = []
         for kind, raw in zip(self.kinds, columns, strict=True):
             if kind.encoding in STACKS:
-                stack_columns.append((kind.encoding, raw.astype(np.uint32, copy=False)))
+                stack_ids = raw.astype(np.uint32, copy=False)
+                stack_columns.append((kind.encoding, stack_ids))
         if not stack_columns:
             return []
         with self._reading("a stack"):

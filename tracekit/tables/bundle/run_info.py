@@ -75,7 +75,8 @@ def issues_of(bundle: Bundle, run: BundleRun) -> tuple[Loss, ...]:
 
 
 def _issues(path: Path) -> list[tuple[int, str, float]]:
-    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as database:
+    address = f"{path.as_uri()}?mode=ro&immutable=1"
+    with closing(sqlite3.connect(address, uri=True)) as database:
         database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
         database.set_progress_handler(lambda: 1, _STEPS)
         database.execute("PRAGMA trusted_schema = OFF")
@@ -165,7 +166,8 @@ def _start(run: BundleRun) -> str:
         fields = [column.field for column in store.columns if column.mnemonic == "trace-start-time"]
         if store.schema != "time-info" or not fields or not store.rows:
             continue
-        stored = int(read_records(run.files, store, fields)[0][0])
+        start_column = read_records(run.files, store, fields)[0]
+        stored = int(start_column[0])
         if BIAS <= stored < ALL_64:
             return _date((stored - BIAS) / UNITS, UTC)
     return ""
@@ -205,7 +207,8 @@ def run_info(run: BundleRun) -> tuple[TocRun, tuple[Loss, ...]]:
     try:
         return without_document(run), (less,)
     except BundleError as error:
-        return TocRun(run.number), (less, Loss(Flaw.UNNAMED, error.message, run=run.number))
+        loss = Loss(Flaw.UNNAMED, error.message, run=run.number)
+        return TocRun(run.number), (less, loss)
 
 
 def _summarize_document(run: BundleRun, document: ArchivedPart) -> tuple[TocRun, tuple[Loss, ...]]:
@@ -230,11 +233,12 @@ def _summarize_document(run: BundleRun, document: ArchivedPart) -> tuple[TocRun,
     start_date = _date(_seconds(info, "_rawStartTime"), zone)
     end_date = _date(_seconds(info, "_rawEndTime"), zone)
     environment = tuple(map(str, info.mapping("_environment")))
+    target_type = _TYPES.get(kind or 0, "")
     summary = TocRun(
         number=run.number,
         device=_device(info),
         target=target,
-        target_type=_TYPES.get(kind or 0, ""),
+        target_type=target_type,
         all_processes=kind == _ALL_PROCESSES,
         arguments=_arguments(info),
         exit_status=status,
@@ -252,7 +256,8 @@ def _summarize_document(run: BundleRun, document: ArchivedPart) -> tuple[TocRun,
         processes=tuple(processes),
         paths=paths,
     )
-    remarks = (*target_remarks, *end_remarks, *_missing(run, summary))
+    missing_facts = _missing(run, summary)
+    remarks = (*target_remarks, *end_remarks, *missing_facts)
     losses = [Loss(Flaw.UNSURE, text, run=run.number) for text in remarks]
     return summary, tuple(losses)
 
@@ -309,7 +314,8 @@ def _arguments(info: ArchivedPart) -> str:
     arguments = info.get("_arguments")
     if isinstance(arguments, Mapping) and "NS.objects" in arguments:
         archive = info.archive
-        words = [str(archive.unwrap(value)) for value in archive.sequence(arguments)]
+        values = archive.sequence(arguments)
+        words = [str(archive.unwrap(value)) for value in values]
         return " ".join(words)
     return info.text("_arguments")
 
@@ -334,7 +340,8 @@ def _end(info: ArchivedPart) -> tuple[str, str, tuple[str, ...]]:
 def _zone(document: ArchivedPart, device: str) -> tzinfo:
     archive = document.archive
     by_device = document.mapping("mach_time_info")
-    clock = by_device.get(device, next(iter(by_device.values()), None))
+    any_clock = next(iter(by_device.values()), None)
+    clock = by_device.get(device, any_clock)
     zone_node = None
     if clock is not None:
         values = archive.sequence(clock)
@@ -355,7 +362,8 @@ def _date(seconds: float | None, zone: tzinfo) -> str:
     if seconds is None:
         return ""
     try:
-        moment = (_EPOCH + timedelta(milliseconds=round(seconds * 1000))).astimezone(zone)
+        since_epoch = timedelta(milliseconds=round(seconds * 1000))
+        moment = (_EPOCH + since_epoch).astimezone(zone)
     except (OverflowError, ValueError):
         return ""
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -400,7 +408,8 @@ def _pids(document: BundleDocument, number: int) -> list[int]:
     if archive is None:
         return []
     try:
-        stores = archive.get_numbered(archive.top(_SYMBOL_STORES)).get(number)
+        stores_by_run = archive.get_numbered(archive.top(_SYMBOL_STORES))
+        stores = stores_by_run.get(number)
         if stores is None:
             return []
         keys = list(archive.mapping(stores))
@@ -420,7 +429,8 @@ def _make_process(pid: int, names: ProcessNames | None) -> tuple[Process, str]:
         return Process(pid), ""
     if "/" in names.execname:
         return Process(pid, short_name(names.execname)), names.execname
-    return Process(pid, names.display or names.execname), short_name(names.execname)
+    process = Process(pid, names.display or names.execname)
+    return process, short_name(names.execname)
 
 
 def list_named_tables(run: BundleRun) -> tuple[TableStore | Unreadable, ...]:

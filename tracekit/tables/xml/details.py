@@ -88,7 +88,9 @@ class DetailReader:
             for element in chain.from_iterable(batches(self._path, repair_tags)):
                 owner = node_of(element)
                 if owner is not None and owner is not node:
-                    number = 1 if detail is None else detail.number + 1
+                    number = 1
+                    if detail is not None:
+                        number = detail.number + 1
                     coming = _OpenDetail(number, owner.get("xpath", ""), self._definitions)
                     if detail is not None:
                         yield detail.table()

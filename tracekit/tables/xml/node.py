@@ -87,7 +87,9 @@ class SymbolTable:
         frames, stacks, addresses = sizes
         del self._frames[frames:]
         del self._ends[stacks:]
-        member_count = self._ends[-1] if stacks else 0
+        member_count = 0
+        if stacks:
+            member_count = self._ends[-1]
         del self._members[member_count:]
         while len(self._addresses) > addresses:
             self._addresses.popitem()
@@ -98,17 +100,21 @@ class SymbolTable:
             return no_symbols()
         members = np.array(self._members, np.int64)
         # The addresses without a frame follow the frames.
-        numbers = np.where(members < 0, len(self._frames) - 1 - members, members)
+        frame_numbers = len(self._frames) - 1 - members
+        numbers = np.where(members < 0, frame_numbers, members)
         ends = np.array(self._ends, np.int64)
         offsets = np.concatenate(([0], ends))
-        lists = pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(numbers))
+        offset_array = pa.array(offsets)
+        lists = pa.LargeListArray.from_arrays(offset_array, pa.array(numbers))
         stack_numbers = pa.array(np.arange(len(lists)))
         stack_frames = lists.cast(STACKS.field("frames").type)
         frame_columns: dict[str, pa.Array] = {}
         for place, field in enumerate(list(FRAMES)[1:]):
             cells = [frame[place] for frame in self._frames]
-            frame_columns[field.name] = pa.array(cells, field.type)
-        address_column = {"address": pa.array(list(self._addresses), pa.uint64())}
+            frame_column = pa.array(cells, field.type)
+            frame_columns[field.name] = frame_column
+        addresses = pa.array(list(self._addresses), pa.uint64())
+        address_column = {"address": addresses}
         parts = [pa.table(frame_columns), pa.table(address_column)]
         frames = pa.concat_tables(parts, promote_options="default")
         rows = pa.array(np.arange(len(frames)))

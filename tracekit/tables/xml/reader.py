@@ -201,8 +201,11 @@ class ExactReader:
         return self._node.get("xpath", "")
 
     def _inheriting(self) -> _NodeTable:
-        toc_table = next(tables_at(self._toc, place_of(self._xpath)), None)
-        schema = "" if toc_table is None else toc_table.schema
+        table_nodes = tables_at(self._toc, place_of(self._xpath))
+        toc_table = next(table_nodes, None)
+        schema = ""
+        if toc_table is not None:
+            schema = toc_table.schema
         header = self._headers.get(schema or self._last)
         if header is None:
             raise MalformedError(f"the table {schema or self._xpath} has no header")
@@ -222,10 +225,12 @@ def _header(schema: Element) -> Header:
     is_complete = True
     columns: list[ExportColumn] = []
     for element in column_elements:
+        mnemonic = element.findtext("mnemonic") or ""
+        engineering_type = element.findtext("engineering-type") or ""
         column = ExportColumn(
-            mnemonic=element.findtext("mnemonic") or "",
+            mnemonic=mnemonic,
             name=element.findtext("name") or "",
-            engineering_type=element.findtext("engineering-type") or "",
+            engineering_type=engineering_type,
         )
         if not column.mnemonic or not column.engineering_type:
             is_complete = False

@@ -57,7 +57,8 @@ def head(path: Path) -> bytes:
 def root(beginning: bytes) -> str:
     """Return the name of the root element that a file begins with; "" if it has none."""
     prolog = _PROLOG.match(beginning)
-    match = _ROOT.match(beginning, prolog.end() if prolog else 0)
+    prolog_end = prolog.end() if prolog else 0
+    match = _ROOT.match(beginning, prolog_end)
     if match:
         return match[1].decode("ascii", "replace")
     return ""
@@ -67,7 +68,8 @@ def not_an_export(path: Path) -> InputError:
     """Return the error of a file that is not an export of tables, with its actual content."""
     beginning = head(path)
     name = root(beginning)
-    first_line, _, _ = beginning.decode("utf-8", "replace").strip().partition("\n")
+    text = beginning.decode("utf-8", "replace")
+    first_line, _, _ = text.strip().partition("\n")
     if name == ROOT:
         return DamagedExportError(f"{path} is cut before its first table.", hint="Export it again.")
     if not first_line:

@@ -77,11 +77,13 @@ def main() -> int:
     stop = Stop()
     lines = take_requests(stop)
     try:
+        python_version = platform.python_version()
+        mlx_version = find_package_version("mlx")
         hello = Hello(
             PROTOCOL,
             find_package_version(DISTRIBUTION),
-            platform.python_version(),
-            find_package_version("mlx"),
+            python_version,
+            mlx_version,
             os.getpid(),
         )
         answer(output_handle, ChildAnswer(hello=hello))

@@ -68,7 +68,8 @@ def _repeat(work: Work, seconds: float, min_count: int) -> list[int]:
 
 def _product(core: Any) -> Work:
     with core.stream(core.gpu):
-        numbers = core.arange(SIDE * SIDE).reshape(SIDE, SIDE)
+        counted = core.arange(SIDE * SIDE)
+        numbers = counted.reshape(SIDE, SIDE)
         left = (numbers % 7 / 7).astype(core.float16)
         right = (numbers % 5 / 5).astype(core.float16)
         core.eval(left, right)
@@ -160,7 +161,8 @@ class Resident:
         return ChildAnswer(finished=self._finish())
 
     def _prepare(self, preparation: Prepare) -> Ready:
-        step = find(preparation.name, preparation.workloads).make(preparation.parameters)
+        workload = find(preparation.name, preparation.workloads)
+        step = workload.make(preparation.parameters)
         loop = StepLoop(step, self.notes, self.stop)
         self._loop = loop
         self.results |= normalize_results(step.results)
@@ -196,13 +198,15 @@ class Resident:
 
     def _run_steps(self, run_request: RunSteps, loop: StepLoop) -> StepTimes:
         if run_request.wake > 0:
-            awake = time.monotonic_ns() + round(run_request.wake * SECOND)
+            wake_time = round(run_request.wake * SECOND)
+            awake = time.monotonic_ns() + wake_time
             loop.run("wake-up", NEVER, awake, 1)
         self.notes.clear()
         if not self._has_begun:
             loop.step.begin()
             self._has_begun = True
-        end = time.monotonic_ns() + round(run_request.seconds * SECOND)
+        run_time = round(run_request.seconds * SECOND)
+        end = time.monotonic_ns() + run_time
         loop.run("steady", NEVER, end, run_request.least)
         return step_times(self.notes, loop.step)
 
@@ -229,15 +233,19 @@ def step_times(notes: Notes, step: Step) -> StepTimes:
             variants.add(variant)
     length = 0
     if steps:
-        length = steps[-1]["completed"] - steps[0]["start"]
+        first_start = steps[0]["start"]
+        length = steps[-1]["completed"] - first_start
+    idle = len(steps) - len(times)
+    specializations = tuple(notes.pipelines)
+    exhausted = step.exhausted()
     return StepTimes(
         times=tuple(times),
-        idle=len(steps) - len(times),
+        idle=idle,
         tokens=tokens,
         length=length,
         variants=tuple(sorted(variants)),
-        specializations=tuple(notes.pipelines),
-        exhausted=step.exhausted(),
+        specializations=specializations,
+        exhausted=exhausted,
     )
 
 

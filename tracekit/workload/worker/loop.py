@@ -39,10 +39,12 @@ CpuTimes = tuple[CpuTime, CpuTime, CpuTime]
 def _cpu_spent(start: CpuTime, submitted: CpuTime, completed: CpuTime) -> dict[str, int]:
     """Return the CPU time of a step: of the calling thread, of others, and during the wait."""
     caller = submitted[0] - start[0]
+    wait_cpu = completed[1] - submitted[1]
+    submit_other_cpu = max(0, submitted[1] - start[1] - caller)
     return {
         "submit_cpu": caller,
-        "submit_other_cpu": max(0, submitted[1] - start[1] - caller),
-        "wait_cpu": completed[1] - submitted[1],
+        "submit_other_cpu": submit_other_cpu,
+        "wait_cpu": wait_cpu,
     }
 
 
@@ -115,7 +117,8 @@ class StepLoop:
         for name, things in reported:
             for thing in things:
                 self.account.mark(name, **vars(thing))
-        self.referenced |= any(gauge.name == REFERENCE for gauge in report.gauges)
+        reference_gauges = [gauge.name == REFERENCE for gauge in report.gauges]
+        self.referenced |= any(reference_gauges)
 
     def run_unrecorded(self, steps: int, deadline: int = NEVER) -> int:
         """Make steps as `run` does, without a mark."""
@@ -163,10 +166,13 @@ class ReferenceWork:
             return
         self.work()
         end = time.monotonic_ns()
-        self.due_time = end + max(_PERIOD, _REST * (end - start))
+        rest_time = max(_PERIOD, _REST * (end - start))
+        self.due_time = end + rest_time
         source = f"{OWN_REFERENCE} ({self.tool})"
-        loop.account.mark("span", **vars(Span(REFERENCE, start, end)))
-        loop.account.mark("gauge", **vars(Gauge(REFERENCE, end - start, start, "ns", source)))
+        span = Span(REFERENCE, start, end)
+        loop.account.mark("span", **vars(span))
+        gauge = Gauge(REFERENCE, end - start, start, "ns", source)
+        loop.account.mark("gauge", **vars(gauge))
 
 
 def reference() -> ReferenceWork:
@@ -189,15 +195,18 @@ def _arithmetic() -> None:
 
 def _product(core: Any) -> Callable[[], None]:
     with core.stream(core.cpu):
-        scores = core.arange(_ROWS * _INNER).reshape(_ROWS, _INNER) % 7 / 7
-        values = core.arange(_INNER * _COLUMNS).reshape(_INNER, _COLUMNS) % 5 / 5
+        counted_scores = core.arange(_ROWS * _INNER).reshape(_ROWS, _INNER)
+        scores = counted_scores % 7 / 7
+        counted_values = core.arange(_INNER * _COLUMNS).reshape(_INNER, _COLUMNS)
+        values = counted_values % 5 / 5
         left = scores.astype(core.float16)
         right = values.astype(core.float16)
         core.eval(left, right)
 
     def work() -> None:
         with core.stream(core.cpu):
-            core.eval(core.softmax((left @ right).astype(core.float32), axis=-1))
+            products = (left @ right).astype(core.float32)
+            core.eval(core.softmax(products, axis=-1))
 
     return work
 
@@ -213,7 +222,8 @@ _LONGEST = 20.0  # seconds that no measurement exceeds, however long the recordi
 
 def budget(spec: Spec) -> float:
     """Return the seconds that the measurement may take: a tenth of the limit, but from 1 to 20."""
-    return min(_LONGEST, max(1.0, (spec.seconds or 0.0) / 10))
+    tenth = (spec.seconds or 0.0) / 10
+    return min(_LONGEST, max(1.0, tenth))
 
 
 def measure(loop: StepLoop, spec: Spec) -> None:
@@ -222,9 +232,11 @@ def measure(loop: StepLoop, spec: Spec) -> None:
     A mark says until when it may take, and it ends by then, however slow steps become.
     """
     step_seconds = max(loop.last_step_time, 1) / 1e9
-    steps = min(_MOST_STEPS, max(1, math.ceil(_BLOCK / step_seconds)))
+    fitting_steps = math.ceil(_BLOCK / step_seconds)
+    steps = min(_MOST_STEPS, max(1, fitting_steps))
     pair = 2 * (steps * step_seconds + _SETTLE)
-    pairs = min(_MOST_PAIRS, max(FEWEST_PAIRS, int(budget(spec) / pair)))
+    fitting_pairs = int(budget(spec) / pair)
+    pairs = min(_MOST_PAIRS, max(FEWEST_PAIRS, fitting_pairs))
     longest = max(_MOST, budget(spec))
     if FEWEST_PAIRS * pair > longest:
         reason = f"Steps of {step_seconds:.1f} s are too long to measure the cost of recording."
@@ -232,11 +244,13 @@ def measure(loop: StepLoop, spec: Spec) -> None:
         loop.account.mark("about", overhead_reason=reason)
         return
     deadline = time.monotonic_ns() + round(longest * SECOND)
-    loop.account.mark("busy", until=deadline + FEWEST * loop.last_step_time)
+    busy_until = deadline + FEWEST * loop.last_step_time
+    loop.account.mark("busy", until=busy_until)
     for number in range(2 * pairs):
         if loop.stop.requested or loop.step.exhausted() or time.monotonic_ns() >= deadline:
             break
-        _block(loop, steps, deadline, recorded=number % 4 in (0, 3))
+        is_recorded = number % 4 in (0, 3)
+        _block(loop, steps, deadline, recorded=is_recorded)
     loop.account.mark("sampling", on=True, at=time.monotonic_ns())
 
 

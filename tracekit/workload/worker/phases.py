@@ -102,7 +102,8 @@ def note(account: "Account | Notes", phase: str, *, thorough: bool = False) -> N
         no_vmmap = "vmmap is a program of macOS"
         if sys.platform == "darwin":
             no_vmmap = "vmmap does not say"
-        for kind, level in sampler.read_vmmap(os.getpid()).items():
+        sizes = sampler.read_vmmap(os.getpid())
+        for kind, level in sizes.items():
             mark(kind, level, no_vmmap)
     if hasattr(core, "reset_peak_memory"):
         core.reset_peak_memory()
@@ -151,8 +152,10 @@ def _run_steady(spec: Spec, loop: StepLoop) -> None:
     if spec.reference and step.backend == "cpu":
         step_hook = reference().take
     if spec.seconds is not None:
-        min_length = max(spec.steady(loop.last_step_time), FEWEST * loop.last_step_time)
-        account.mark("busy", until=time.monotonic_ns() + min_length + loop.last_step_time)
+        steady_time = spec.steady(loop.last_step_time)
+        min_length = max(steady_time, FEWEST * loop.last_step_time)
+        busy_until = time.monotonic_ns() + min_length + loop.last_step_time
+        account.mark("busy", until=busy_until)
     account.enter("steady", "steady")
     lasts = spec.steady(loop.last_step_time)
     deadline = NEVER
@@ -205,14 +208,17 @@ def mark_results(account: "Account | Notes", results: Results) -> None:
 def prepare(spec: Spec, account: Account) -> Step:
     """Load and prepare the workload; mark its name, its backend and the work of a step."""
     account.anchor()
+    process_start = start_of(os.getpid())
+    thread = threading.get_native_id()
+    process = psutil.Process().name()
     account.mark(
         "about",
         workload=spec.name,
         parameters=spec.parameters,
         pid=os.getpid(),
-        start=start_of(os.getpid()),
-        thread=threading.get_native_id(),
-        process=psutil.Process().name(),
+        start=process_start,
+        thread=thread,
+        process=process,
     )
     note(account, BASELINE)
     account.enter("prepare", "preparing")
@@ -221,7 +227,8 @@ def prepare(spec: Spec, account: Account) -> Step:
     version, device = loaded_mlx()
     account.mark("about", backend=step.backend, mlx=version, device=device)
     mark_results(account, step.results)
-    account.mark("model", **{field.name: getattr(step, field.name) for field in fields(Work)})
+    model = {field.name: getattr(step, field.name) for field in fields(Work)}
+    account.mark("model", **model)
     for variant, work in step.variants.items():
         account.mark("variant", **vars(work), variant=variant)
     note(account, "prepare", thorough=True)
@@ -281,7 +288,8 @@ def wake_up(spec: Spec, loop: StepLoop) -> None:
         note(loop.account, "wake-up")
         return
     affordable = _WAKE_UP // max(loop.last_step_time, 1)
-    loop.run("wake-up", max(1, min(spec.warmup, affordable)), NEVER)
+    wake_up_steps = max(1, min(spec.warmup, affordable))
+    loop.run("wake-up", wake_up_steps, NEVER)
     note(loop.account, "wake-up")
 
 

@@ -47,19 +47,24 @@ class Spec:
     def steady(self, step: int) -> int:
         """Return the length of the steady phase in ns, if a step takes `step` ns."""
         limit = round((self.seconds or 0.0) * 1e9)
-        return max(limit, min(LONGER * limit, round(1.1 * self.steps * step)))
+        measured_limit = round(1.1 * self.steps * step)
+        return max(limit, min(LONGER * limit, measured_limit))
 
     @classmethod
     def from_plan(cls, plan: Plan, recording: Recording, **more: Any) -> Self:
         """Return the instructions of a plan in a run's folder; `more` are other attributes."""
         assert plan.workload is not None
         settings: dict[str, Any] = {"repeats": plan.repeats, "seconds": plan.time_limit} | more
+        file = plan.workload.file.resolve()
+        journal = recording.journal_file.resolve()
+        report = recording.workload_file.resolve()
+        parameters = dict(plan.parameters)
         return cls(
-            file=plan.workload.file.resolve(),
+            file=file,
             name=plan.workload.name,
-            journal=recording.journal_file.resolve(),
-            report=recording.workload_file.resolve(),
-            parameters=dict(plan.parameters),
+            journal=journal,
+            report=report,
+            parameters=parameters,
             warmup=plan.warmup,
             **settings,
         )
@@ -81,7 +86,8 @@ class Spec:
 
 def command(spec_file: Path) -> tuple[str, ...]:
     """Return the worker's command line, with this interpreter: a shim must not be traced."""
-    return (*module_command(Path(sys.executable), "tracekit.workload.worker"), str(spec_file))
+    module_words = module_command(Path(sys.executable), "tracekit.workload.worker")
+    return (*module_words, str(spec_file))
 
 
 class Account:

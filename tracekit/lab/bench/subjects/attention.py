@@ -121,12 +121,15 @@ def _prepare_decode(
     shape = inputs.shape
     lens = inputs.lens
     if padded:
-        padded_length = -(-inputs.longest // shape.block_size) * shape.block_size
+        block_count = -(-inputs.longest // shape.block_size)
+        padded_length = block_count * shape.block_size
         lens = [padded_length] * shape.batch
     cost = traffic_of(problems[0], lens, how)
     if copies:
         moved = 2 * sum(lens) * shape.kv_heads * shape.head_dim * shape.itemsize
-        cost = replace(cost, read=cost.read + moved, written=cost.written + moved)
+        total_read = cost.read + moved
+        total_written = cost.written + moved
+        cost = replace(cost, read=total_read, written=total_written)
 
     def turn(number: int, previous_result: mx.array | None) -> mx.array:
         number %= len(problems)
@@ -140,13 +143,15 @@ def _prepare_decode(
     if how is not None:
         launched = Launch(how.kernel, how.hd_tile or None, how.threadgroup, how.partitions)
         dispatches = how.dispatches
+    work = cost.work(shape.batch, dispatches)
+    output = call(problems[0].q, 0)
     return prepare_call(
         turn,
-        cost.work(shape.batch, dispatches),
+        work,
         working_set=len(problems) * cost.unique,
         sets=len(problems),
         sequence=inputs.longest,
-        error=largest_error(problems[0], call(problems[0].q, 0)),
+        error=largest_error(problems[0], output),
         launched=launched,
     )
 
@@ -260,13 +265,15 @@ def _prepared_prompt(inputs: Inputs, call: PrefillCall, cost: CallTraffic) -> Pr
             q = problem.q
         return call(q, problem.keys, problem.values)
 
+    working_set = len(problems) * (arrays + cost.written)
+    error = largest_dense_error(problems[0], turn(0, None))
     return prepare_call(
         turn,
         cost.work(shape.queries),
-        working_set=len(problems) * (arrays + cost.written),
+        working_set=working_set,
         sets=len(problems),
         sequence=shape.queries,
-        error=largest_dense_error(problems[0], turn(0, None)),
+        error=error,
     )
 
 

@@ -40,7 +40,8 @@ def _append(inputs: Inputs) -> Prepared:
 
 def _append_run(inputs: Inputs) -> Prepared:
     """Write the keys and values of one sequence's whole prompt."""
-    places = [(table, 0) for table in inputs.problems[0].block_tables]
+    block_tables = inputs.problems[0].block_tables
+    places = [(table, 0) for table in block_tables]
     return _into_pages(inputs, inputs.shape.context, append_run, places)
 
 
@@ -63,7 +64,8 @@ def _into_pages(
         return list(pools)
 
     work = Work(count, 2 * size, 2 * size, 2 * size)
-    return prepare_call(turn, work, working_set=len(places) * 2 * size, sets=1, sequence=count)
+    working_set = len(places) * 2 * size
+    return prepare_call(turn, work, working_set=working_set, sets=1, sequence=count)
 
 
 def _append_concat(inputs: Inputs) -> Prepared:
@@ -75,7 +77,8 @@ def _append_concat(inputs: Inputs) -> Prepared:
     def turn(number: int, _: object) -> list[mx.array]:
         # From the same contexts each time, which would grow with the calls otherwise; the row
         # is the last one of the call before, so that calls wait for each other.
-        contexts = inputs.dense[number % len(inputs.dense)]
+        context_number = number % len(inputs.dense)
+        contexts = inputs.dense[context_number]
         for index, context in enumerate(contexts):
             last_row = ends[index][:, :, -1:]
             ends[index] = mx.concatenate([context, last_row], 2)
@@ -90,9 +93,9 @@ def _append_concat(inputs: Inputs) -> Prepared:
 
 def _rows(inputs: Inputs, count: int) -> tuple[mx.array, int]:
     shape = inputs.shape
-    rows = mx.random.normal(
-        (count, shape.kv_heads, shape.head_dim), dtype=inputs.dtype, key=mx.random.key(shape.seed)
-    )
+    row_shape = (count, shape.kv_heads, shape.head_dim)
+    key = mx.random.key(shape.seed)
+    rows = mx.random.normal(row_shape, dtype=inputs.dtype, key=key)
     mx.eval(rows)
     return rows, rows.nbytes
 
@@ -141,7 +144,8 @@ def _by_ops(inputs: Inputs, op: Callable[[NormProblem], mx.array]) -> Prepared:
 
 def _problems(inputs: Inputs) -> tuple[NormProblem, ...]:
     shape = inputs.shape
-    size = (shape.rows + shape.out_dims) * shape.dims * shape.itemsize
+    row_count = shape.rows + shape.out_dims
+    size = row_count * shape.dims * shape.itemsize
     problems: list[NormProblem] = []
     for number in range(inputs.sets_of(size, copies=3)):
         problem = draw_norm_problem(
@@ -162,16 +166,20 @@ def _prepared_layers(
 
     def turn(number: int, previous_result: mx.array | None) -> mx.array:
         problem = problems[number % len(problems)]
-        return op(problem if previous_result is None else replace(problem, x=previous_result))
+        next_problem = problem if previous_result is None else replace(problem, x=previous_result)
+        return op(next_problem)
 
+    working_set = len(problems) * cost.unique
+    error = error_of(first_problem, op(first_problem))
+    chained = first_problem.dims == first_problem.outputs
     return prepare_call(
         turn,
         cost.work(first_problem.rows),
-        working_set=len(problems) * cost.unique,
+        working_set=working_set,
         sets=len(problems),
         sequence=first_problem.rows,
-        error=error_of(first_problem, op(first_problem)),
-        chained=first_problem.dims == first_problem.outputs,
+        error=error,
+        chained=chained,
     )
 
 

@@ -24,7 +24,8 @@ _TAGS: dict[Outcome | None, str] = {
 
 def junit(report: GateReport) -> bytes:
     """Return the report as JUnit XML: regression is failure, failed error, inconclusive skipped."""
-    root = etree.Element("testsuites", _attributes(name=report.title, **_counts(report.suites)))
+    attributes = _attributes(name=report.title, **_counts(report.suites))
+    root = etree.Element("testsuites", attributes)
     for suite in report.suites:
         root.append(_suite(suite, report))
     root.addprevious(etree.Comment(" made by tracekit "))
@@ -36,9 +37,10 @@ def junit(report: GateReport) -> bytes:
 def _suite(suite: Suite, report: GateReport) -> Any:
     deciding = [case for case in suite.cases if case.outcome is not None]
     skipped = [case for case in deciding if _TAGS.get(case.outcome) == "skipped"]
+    suite_counts = _counts((suite,))
     attributes = _attributes(
         name=suite.name,
-        **_counts((suite,)),
+        **suite_counts,
         skipped=str(len(skipped)),
         time=f"{suite.seconds:.3f}",
         timestamp=report.started,
@@ -61,10 +63,12 @@ def _case(case: Case) -> Any:
     tag = _TAGS.get(case.outcome)
     if tag:
         attributes = _attributes(type=str(case.outcome), message=sentences(case))
-        etree.SubElement(element, tag, attributes).text = _text(sentences(case))
+        failure = etree.SubElement(element, tag, attributes)
+        failure.text = _text(sentences(case))
     lines = _numbers(case)
     if lines:
-        etree.SubElement(element, "system-out").text = _text("\n".join(lines))
+        output = etree.SubElement(element, "system-out")
+        output.text = _text("\n".join(lines))
     return element
 
 
@@ -97,11 +101,14 @@ def _properties(suite: Suite, report: GateReport) -> dict[str, str]:
 def _counts(suites: tuple[Suite, ...]) -> dict[str, str]:
     outcomes: list[Outcome] = []
     for suite in suites:
-        outcomes += [case.outcome for case in suite.cases if case.outcome is not None]
+        case_outcomes = [case.outcome for case in suite.cases if case.outcome is not None]
+        outcomes += case_outcomes
+    failures = outcomes.count(Outcome.REGRESSION)
+    errors = outcomes.count(Outcome.FAILED)
     return {
         "tests": str(len(outcomes)),
-        "failures": str(outcomes.count(Outcome.REGRESSION)),
-        "errors": str(outcomes.count(Outcome.FAILED)),
+        "failures": str(failures),
+        "errors": str(errors),
     }
 
 

@@ -165,14 +165,18 @@ def of_comparison(
     cases = [_metric(change, compared) for change in compared.changes]
     cases += [_finding(finding) for finding in compared.findings]
     labels = {"workload": workload, "reference": reference_words, "candidate": candidate_words}
-    suite = Suite(SUITE, outcome, compared.reason, tuple(cases), _drop_unknown(labels))
+    labels_with_values = _drop_unknown(labels)
+    suite = Suite(SUITE, outcome, compared.reason, tuple(cases), labels_with_values)
     warnings = [f"{condition.side}: {condition.words}." for condition in compared.conditions]
+    title = f"{reference_words} → {candidate_words}"
+    subject = ", ".join(compared.after)
+    suites = (add_outcome_case(suite),)
     return GateReport(
-        title=f"{reference_words} → {candidate_words}",
-        subject=", ".join(compared.after),
+        title=title,
+        subject=subject,
         outcome=outcome,
         reason=compared.reason,
-        suites=(add_outcome_case(suite),),
+        suites=suites,
         environment=_drop_unknown(environment or {}),
         warnings=tuple(warnings),
     )
@@ -180,19 +184,25 @@ def of_comparison(
 
 def _metric(change: Change, compared: Comparison) -> Case:
     verdict = change.verdict or Verdict.UNCLEAR
-    outcome = OUTCOMES[verdict] if change.deciding else None
+    outcome = None
+    if change.deciding:
+        outcome = OUTCOMES[verdict]
     message = change.reason
     if change.change is not None:
         words = sentence(change, compared.limits) or "not judged"
         message = f"{words[0].upper()}{words[1:]}."
     if change.measured is not None and (change.corrected or change.paired):
-        message = f"{message} Measured: {shown_of(change).change(change.measured)}."
-    if outcome is Outcome.REGRESSION and compared.verdict is not Verdict.WORSE:
+        measured_change = shown_of(change).change(change.measured)
+        message = f"{message} Measured: {measured_change}."
+    is_part_worse = outcome is Outcome.REGRESSION and compared.verdict is not Verdict.WORSE
+    if is_part_worse:
         # The machine may explain all of it: the comparison says so, and a part must not say more.
         outcome = Outcome.INCONCLUSIVE
         verdict = Verdict.UNCLEAR
         message = f"{message} {compared.reason}"
     has_verdict = change.verdict is not None or change.deciding
+    threshold = limit_of(change, compared.limits)
+    pairs = min(len(change.values_before), len(change.values_after))
     return Case(
         suite=SUITE,
         name=change.metric,
@@ -208,20 +218,21 @@ def _metric(change: Change, compared: Comparison) -> Case:
         change=change.change,
         low=change.low,
         high=change.high,
-        threshold=limit_of(change, compared.limits),
+        threshold=threshold,
         verdict=verdict.value if has_verdict else "",
-        pairs=min(len(change.values_before), len(change.values_after)),
+        pairs=pairs,
     )
 
 
 def _finding(change: FindingChange) -> Case:
     finding = change.after or change.before
+    finding_message = finding.message if finding else ""
     return Case(
         suite=SUITE,
         name=change.rule,
         kind="finding",
         outcome=None,
-        message=f"{course(change)}: {finding.message if finding else ''}",
+        message=f"{course(change)}: {finding_message}",
         pairs=change.runs_after,
         severity=change.severity.value,
     )
@@ -245,24 +256,28 @@ def of_night(night: Night, plan: NightPlan | None = None) -> GateReport:
     suites = [_suite(entry, rules.get(entry.capture, ())) for entry in night.entries]
     outcome, reason = _night_outcome(night)
     if not any(suite.outcome is outcome for suite in suites):
-        suites.append(add_outcome_case(Suite(night.plan or "night", outcome, reason)))
+        night_suite = Suite(night.plan or "night", outcome, reason)
+        suites.append(add_outcome_case(night_suite))
     title = f"Night {night.id}"
     if night.plan:
         title = f"{title} of {night.plan}"
+    environment = _drop_unknown(night.environment)
+    links = tuple(_links(night))
+    warnings = tuple(_night_warnings(night))
     return GateReport(
         title=title,
         subject=night.id,
         outcome=outcome,
         reason=reason,
         suites=tuple(suites),
-        environment=_drop_unknown(night.environment),
+        environment=environment,
         plan=night.plan,
         machine=night.machine,
         started=night.started,
         ended=night.ended,
         commit=night.commit,
-        links=tuple(_links(night)),
-        warnings=tuple(_night_warnings(night)),
+        links=links,
+        warnings=warnings,
     )
 
 
@@ -308,12 +323,15 @@ def _is_whole(night: Night) -> bool:
 def _suite(entry: Entry, rules: tuple[str, ...]) -> Suite:
     cases = [_night_metric(entry, judged) for judged in entry.judged]
     cases += [_night_finding(entry, finding, rules) for finding in entry.findings]
+    outcome = entry.outcome or Outcome.INCONCLUSIVE
+    reason = entry.reason if entry.outcome else _UNFINISHED
+    labels = _drop_unknown(_labels(entry))
     suite = Suite(
         name=entry.capture,
-        outcome=entry.outcome or Outcome.INCONCLUSIVE,
-        reason=entry.reason if entry.outcome else _UNFINISHED,
+        outcome=outcome,
+        reason=reason,
         cases=tuple(cases),
-        labels=_drop_unknown(_labels(entry)),
+        labels=labels,
         seconds=_seconds(entry),
     )
     return add_outcome_case(suite)
@@ -322,10 +340,12 @@ def _suite(entry: Entry, rules: tuple[str, ...]) -> Suite:
 def _labels(entry: Entry) -> dict[str, str]:
     """Return the description of a capture by label, in the order of reports."""
     labels = {"workload": entry.candidate.workload}
-    labels["candidate"] = entry.candidate.words or entry.candidate.workload
+    candidate_words = entry.candidate.words or entry.candidate.workload
+    labels["candidate"] = candidate_words
     labels["candidate commit"] = entry.candidate.commit
     if entry.reference is not None:
-        labels["reference"] = entry.reference.words or entry.reference.workload
+        reference_words = entry.reference.words or entry.reference.workload
+        labels["reference"] = reference_words
         labels["reference commit"] = entry.reference.commit
     if entry.reference_kind:
         labels["reference kind"] = KINDS[entry.reference_kind]
@@ -386,7 +406,9 @@ def _seconds(entry: Entry) -> float:
     moments: list[datetime] = []
     for pair in entry.pairs:
         for state in (pair.before, pair.after):
-            moment = moment_in(state.at) if state else None
+            moment = None
+            if state:
+                moment = moment_in(state.at)
             if moment:
                 moments.append(moment)
     if not moments:

@@ -70,17 +70,20 @@ class _Gauges:
         full = f"{_PREFIX}_{name}_{unit}".rstrip("_")
         if full not in self._gauges:
             self._gauges[full] = Gauge(full, words, label_values, unit=unit, registry=self.registry)
-        self._gauges[full].labels(**label_values).set(value)
+        gauge = self._gauges[full].labels(**label_values)
+        gauge.set(value)
 
     def outcome(self, name: str, outcome: Outcome, labels: Mapping[str, str]) -> None:
         """Set a gauge for each possible outcome: to 1 for the actual one, to 0 for the others."""
         words = "1 for how it ended, 0 for the other outcomes."
         for kind in Outcome:
-            self.set(name, words, {**labels, "outcome": str(kind)}, float(kind is outcome))
+            labels_with_outcome = {**labels, "outcome": str(kind)}
+            self.set(name, words, labels_with_outcome, float(kind is outcome))
 
 
 def _suite(gauges: _Gauges, suite: Suite) -> None:
-    labels = {"capture": suite.name, "workload": suite.labels.get("workload", "")}
+    workload = suite.labels.get("workload", "")
+    labels = {"capture": suite.name, "workload": workload}
     gauges.outcome("capture_outcome", suite.outcome, labels)
     for case in suite.cases:
         metric_labels = {**labels, "metric": case.name}
@@ -125,11 +128,12 @@ def _number(gauges: _Gauges, name: str, value: float, unit: str, labels: Mapping
 
 def _environment(report: GateReport) -> dict[str, str]:
     environment = report.environment
+    system_version = environment.get("os_build", environment.get("os", ""))
     return {
         "plan": report.plan,
         "machine": report.machine,
         "chip": environment.get("chip", ""),
-        "os": environment.get("os_build", environment.get("os", "")),
+        "os": system_version,
         "xcode": environment.get("xcode_build", ""),
         "mlx": environment.get("mlx", ""),
     }

@@ -29,7 +29,9 @@ def heading(report: GateReport) -> str:
     """Return the verdict in a line, with the whole reason."""
     lead = LEADS[report.outcome]
     reason = flatten_text(report.reason)
-    return f"{lead}: {reason}" if reason else lead
+    if not reason:
+        return lead
+    return f"{lead}: {reason}"
 
 
 def verdict(report: GateReport) -> str:
@@ -223,7 +225,9 @@ def _suite(suite: Suite) -> Iterator[str]:
     if findings:
         yield ""
     for finding in findings:
-        mark = f"{_MARKS[finding.outcome]} " if finding.outcome else ""
+        mark = ""
+        if finding.outcome:
+            mark = f"{_MARKS[finding.outcome]} "
         yield f"- {mark}**{escape_markdown(finding.name)}** {escape_markdown(finding.message)}"
 
 

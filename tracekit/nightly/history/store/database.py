@@ -117,14 +117,14 @@ def database(url: str, *, create: bool, patience: float = PATIENCE) -> Database:
 
 
 def _sqlite(url: URL, *, create: bool, patience: float) -> Engine:
-    path = Path(str(url.database)).expanduser().absolute()
+    expanded = Path(str(url.database)).expanduser()
+    path = expanded.absolute()
     _require_file(path, create=create)
 
     def connect() -> sqlite3.Connection:
         # `_begin` starts transactions: sqlite3 starts none before DDL, and no IMMEDIATE one.
-        return sqlite3.connect(
-            f"{path.as_uri()}?mode=rw", uri=True, timeout=patience, isolation_level=None
-        )
+        address = f"{path.as_uri()}?mode=rw"
+        return sqlite3.connect(address, uri=True, timeout=patience, isolation_level=None)
 
     engine = create_engine("sqlite://", creator=connect, poolclass=NullPool)
     event.listen(engine, "connect", _prepare)

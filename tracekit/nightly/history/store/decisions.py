@@ -70,9 +70,8 @@ def acceptances_of(
             refused.append(Refused(name, metric_changes))
         else:
             work = entries[name].work
-            accepted.append(
-                Accepted(night.id, name, work, decision_time, words, metric_changes, who)
-            )
+            acceptance = Accepted(night.id, name, work, decision_time, words, metric_changes, who)
+            accepted.append(acceptance)
     if refused and (captures or not accepted):
         reasons = "; ".join(f"{refusal.capture}: {refusal.reason}" for refusal in refused)
         raise UsageError(f"The night {night.id} cannot be accepted. {reasons}", hint=_ANOTHER)
@@ -105,9 +104,10 @@ def revocations_of(
         is_in_force = baseline.night == night and baseline.changes
         is_wanted = not captures or baseline.capture in captures
         if is_in_force and is_wanted:
-            revocations.append(
-                replace(baseline, at=decision_time, reason=f"revoked: {words}", changes={}, who=who)
+            revocation = replace(
+                baseline, at=decision_time, reason=f"revoked: {words}", changes={}, who=who
             )
+            revocations.append(revocation)
     if not revocations:
         raise UsageError(
             f"No accepted change of the night {night} is in force.",
@@ -186,6 +186,7 @@ def add_accepted(connection: Connection, machine: str, accepted: Sequence[Accept
     """Add the expectations of a machine from now on."""
     rows: list[dict[str, str]] = []
     for baseline in accepted:
+        encoded_changes = msgspec.json.encode(baseline.changes).decode()
         row = {
             "night": replace_nul(baseline.night),
             "machine": replace_nul(machine),
@@ -193,7 +194,7 @@ def add_accepted(connection: Connection, machine: str, accepted: Sequence[Accept
             "work": replace_nul(baseline.work),
             "at": replace_nul(baseline.at),
             "reason": replace_nul(baseline.reason),
-            "changes": msgspec.json.encode(baseline.changes).decode(),
+            "changes": encoded_changes,
             "who": replace_nul(baseline.who),
         }
         rows.append(row)
@@ -207,13 +208,14 @@ def all_accepted(connection: Connection, **filters: str) -> list[Accepted]:
         query = query.where(ACCEPTANCES.c[name] == text)
     accepted: list[Accepted] = []
     for row in connection.execute(query).mappings():
+        decoded_changes = msgspec.json.decode(row["changes"], type=_MetricChanges)
         baseline = Accepted(
             night=row["night"],
             capture=row["capture"],
             work=row["work"],
             at=row["at"],
             reason=row["reason"],
-            changes=msgspec.json.decode(row["changes"], type=_MetricChanges),
+            changes=decoded_changes,
             who=row["who"],
         )
         accepted.append(baseline)

@@ -94,9 +94,12 @@ def replace_nul(text: str) -> str:
 def append(connection: Connection, night: Night) -> bool:
     """Add a night; return False if the history has the same night already."""
     document = as_document(night)
-    stored = connection.scalar(select(NIGHTS.c.document).where(NIGHTS.c.id == night.id))
+    document_query = select(NIGHTS.c.document).where(NIGHTS.c.id == night.id)
+    stored = connection.scalar(document_query)
     if stored is not None:
-        if decode_night(stored, night.id) != decode_night(document, night.id):
+        stored_night = decode_night(stored, night.id)
+        new_night = decode_night(document, night.id)
+        if stored_night != new_night:
             raise InputError(
                 f"The history has another night {night.id} already.",
                 hint="A history is append-only; the one that was there first stays as it is.",
@@ -110,7 +113,8 @@ def append(connection: Connection, night: Night) -> bool:
         "outcome": night.outcome,
         "document": document,
     }
-    number = connection.scalar(insert(NIGHTS).values(night_row).returning(NIGHTS.c.number))
+    insertion = insert(NIGHTS).values(night_row)
+    number = connection.scalar(insertion.returning(NIGHTS.c.number))
     judgements = [{"night": number, **row} for row in judgement_rows(night)]
     if judgements:
         connection.execute(insert(JUDGEMENTS), judgements)
@@ -137,12 +141,14 @@ def judgement_rows(night: Night) -> Iterator[dict[str, Any]]:
 def measured_of(pairs: tuple[Pair, ...], judged: Judged) -> dict[str, float | None]:
     """Return the change before any expectation, on the metric's scale, and extreme pairs."""
     candidate = values(pairs, judged.metric, "candidate")
+    least = min(candidate, default=None)
+    most = max(candidate, default=None)
     measured: dict[str, float | None] = {
         "measured": None,
         "measured_low": None,
         "measured_high": None,
-        "least": min(candidate, default=None),
-        "most": max(candidate, default=None),
+        "least": least,
+        "most": most,
     }
     pair_changes = changes(pairs, judged.metric, judged.scale)
     if pair_changes:

@@ -50,7 +50,9 @@ def describe_url(url: URL) -> str:
     """Return the name of a history in sentences: without a password, and without options."""
     if url.get_backend_name() == "sqlite":
         return str(url.database)
-    port = f":{url.port}" if url.port else ""
+    port = ""
+    if url.port:
+        port = f":{url.port}"
     return f"postgresql://{url.host or ''}{port}/{url.database or ''}"
 
 
@@ -73,22 +75,24 @@ def night_id(connection: Connection, name: str) -> str | None:
     if not name:
         return None
     if name == LATEST:
-        newest = select(NIGHTS.c.id).order_by(NIGHTS.c.started.desc(), NIGHTS.c.number.desc())
+        night_ids = select(NIGHTS.c.id)
+        newest = night_ids.order_by(NIGHTS.c.started.desc(), NIGHTS.c.number.desc())
         return connection.scalar(newest.limit(1))
-    if connection.scalar(select(NIGHTS.c.number).where(NIGHTS.c.id == name)) is not None:
+    same_name = select(NIGHTS.c.number).where(NIGHTS.c.id == name)
+    if connection.scalar(same_name) is not None:
         return name
     folder = Path(name)
     if folder.name == DOCUMENT:
         folder = folder.parent
     folder_night = night_in(folder)
     if folder_night is not None:
-        stored_id = connection.scalar(select(NIGHTS.c.id).where(NIGHTS.c.id == folder_night.id))
+        same_id = select(NIGHTS.c.id).where(NIGHTS.c.id == folder_night.id)
+        stored_id = connection.scalar(same_id)
         if stored_id is not None:
             return stored_id
     prefix_condition = NIGHTS.c.id.startswith(name, autoescape=True)
-    ids = connection.scalars(
-        select(NIGHTS.c.id).where(prefix_condition).order_by(NIGHTS.c.started)
-    ).all()
+    matching_nights = select(NIGHTS.c.id).where(prefix_condition)
+    ids = connection.scalars(matching_nights.order_by(NIGHTS.c.started)).all()
     if len(ids) > 1:
         raise UsageError(
             f"Several nights begin with {name!r}: {_join_names(ids)}.", hint="Write more of the id."

@@ -103,7 +103,8 @@ def _series(rows: dict[int, RowMapping], nights: Mapping[int, _StoredNight]) -> 
 
 
 def _find_entry(night: _StoredNight, capture: str) -> _StoredCapture | None:
-    return next((entry for entry in night.entries if entry.capture == capture), None)
+    entries_of_capture = (entry for entry in night.entries if entry.capture == capture)
+    return next(entries_of_capture, None)
 
 
 def _points(
@@ -119,6 +120,12 @@ def _points(
         folder=night.folder,
     )
     if row is not None:
+        outcome = None
+        if row["outcome"]:
+            outcome = Outcome(row["outcome"])
+        reference_commit = ""
+        if entry and entry.reference:
+            reference_commit = entry.reference.commit
         yield replace(
             point,
             value=row["candidate"],
@@ -129,9 +136,9 @@ def _points(
             least=row["least"],
             most=row["most"],
             pairs=row["pairs"],
-            outcome=Outcome(row["outcome"]) if row["outcome"] else None,
+            outcome=outcome,
             reason=row["reason"],
-            reference_commit=entry.reference.commit if entry and entry.reference else "",
+            reference_commit=reference_commit,
         )
     elif entry is None:
         if night.outcome in {None, Outcome.FAILED} or night.partial:
@@ -189,7 +196,8 @@ def _nights(
 
 
 def _rows(connection: Connection, selection: Wanted) -> Iterator[Any]:
-    query = select(NIGHTS).where(*_nights(selection)).order_by(NIGHTS.c.started, NIGHTS.c.number)
+    matching_nights = select(NIGHTS).where(*_nights(selection))
+    query = matching_nights.order_by(NIGHTS.c.started, NIGHTS.c.number)
     with connection.execute(query, execution_options={"yield_per": _AT_ONCE}) as rows:
         yield from rows
 
@@ -206,17 +214,22 @@ def ended_nights(connection: Connection, selection: Wanted) -> dict[int, _Stored
                 f"The night {row.id} cannot be read: {error}.",
                 hint="Update tracekit on this machine.",
             ) from error
-        nights[row.number] = replace(night, started=row.started)
+        stored_night = replace(night, started=row.started)
+        nights[row.number] = stored_night
     return nights
 
 
 def judgements(connection: Connection, selection: Wanted) -> Sequence[RowMapping]:
     """Return the judgements of the selected nights, oldest first, in the plan's order."""
     conditions = _nights(selection)
-    conditions += _equal(selection, capture=JUDGEMENTS.c.capture, metric=JUDGEMENTS.c.metric)
+    judgement_conditions = _equal(
+        selection, capture=JUDGEMENTS.c.capture, metric=JUDGEMENTS.c.metric
+    )
+    conditions += judgement_conditions
     query = select(JUDGEMENTS).join(NIGHTS).where(*conditions)
     order = (NIGHTS.c.started, NIGHTS.c.number, JUDGEMENTS.c.entry, JUDGEMENTS.c.position)
-    return connection.execute(query.order_by(*order)).mappings().all()
+    ordered_query = query.order_by(*order)
+    return connection.execute(ordered_query).mappings().all()
 
 
 def values(connection: Connection, selection: Wanted) -> Iterator[dict[str, Any]]:
@@ -244,9 +257,12 @@ def _values_of(pair: Pair, wanted_metric: str | None) -> Iterator[dict[str, Any]
     for metric in sorted({*pair.candidate, *pair.reference}):
         if wanted_metric not in {None, metric}:
             continue
-        for side, measured in (("candidate", pair.candidate), ("reference", pair.reference)):
-            for turn, value in enumerate(measured.get(metric, ())):
-                yield of_pair | {"metric": metric, "side": side, "turn": turn, "value": value}
+        sides = (("candidate", pair.candidate), ("reference", pair.reference))
+        for side, measured in sides:
+            values = measured.get(metric, ())
+            for turn, value in enumerate(values):
+                of_value = {"metric": metric, "side": side, "turn": turn, "value": value}
+                yield of_pair | of_value
 
 
 @dataclass(frozen=True)
@@ -277,8 +293,10 @@ class Store:
 
     def nights(self, *, limit: int | None = None, **selection: Unpack[WantedNights]) -> list[Night]:
         """Return nights, oldest first; of more than `limit`, the last ones."""
-        query = select(NIGHTS.c.id, NIGHTS.c.document).where(*_nights(selection))
-        query = query.order_by(NIGHTS.c.started.desc(), NIGHTS.c.number.desc()).limit(limit)
+        documents = select(NIGHTS.c.id, NIGHTS.c.document)
+        query = documents.where(*_nights(selection))
+        newest_first = query.order_by(NIGHTS.c.started.desc(), NIGHTS.c.number.desc())
+        query = newest_first.limit(limit)
         with self.database.reading() as connection:
             rows = connection.execute(query).all()
         return [decode_night(row.document, row.id) for row in reversed(rows)]
@@ -359,7 +377,9 @@ class Store:
 
     def acceptances(self, machine: str | None = None) -> list[Accepted]:
         """Return all acceptances, oldest first; a machine's last of a capture holds."""
-        filters = {} if machine is None else {"machine": machine}
+        filters = {}
+        if machine is not None:
+            filters = {"machine": machine}
         with self.database.reading() as connection:
             return all_accepted(connection, **filters)
 
@@ -389,17 +409,21 @@ class Store:
             conditions = _equal(
                 night, plan=MISSED.c.plan, machine=MISSED.c.machine, due=MISSED.c.due
             )
-            if connection.scalar(select(MISSED.c.number).where(*conditions)) is not None:
+            same_miss = select(MISSED.c.number).where(*conditions)
+            if connection.scalar(same_miss) is not None:
                 return False
-            connection.execute(insert(MISSED), night | {"reason": replace_nul(reason)})
+            row = night | {"reason": replace_nul(reason)}
+            connection.execute(insert(MISSED), row)
             return True
 
     def missed_nights(self, **selection: Unpack[WantedNights]) -> list[Missed]:
         """Return the nights that did not run, oldest first."""
         columns = [MISSED.c[column.name] for column in fields(Missed)]
-        query = select(*columns).where(*_nights(selection, MISSED, "due"))
+        stored_misses = select(*columns)
+        query = stored_misses.where(*_nights(selection, MISSED, "due"))
         with self.database.reading() as connection:
-            rows = connection.execute(query.order_by(MISSED.c.due, MISSED.c.number)).mappings()
+            ordered_query = query.order_by(MISSED.c.due, MISSED.c.number)
+            rows = connection.execute(ordered_query).mappings()
             return [Missed(**row) for row in rows]
 
     def pin(self, name: str, reason: str, *, pinned: bool = True) -> str:
@@ -429,7 +453,8 @@ def _night(connection: Connection, name: str) -> Night:
     stored_id = night_id(connection, name)
     if stored_id is None:
         raise _unknown(name)
-    document = connection.scalar(select(NIGHTS.c.document).where(NIGHTS.c.id == stored_id))
+    document_query = select(NIGHTS.c.document).where(NIGHTS.c.id == stored_id)
+    document = connection.scalar(document_query)
     return decode_night(str(document), stored_id)
 
 

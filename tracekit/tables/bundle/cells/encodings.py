@@ -72,7 +72,8 @@ def _list_known_types() -> dict[str, tuple[str, Encoding, EncodingEvidence]]:
             continue
         encoding = Encoding[kind.encoding.upper()]
         evidence = EncodingEvidence[kind.evidence.upper()]
-        known_types[kind.bundle] = (kind.tag, encoding, evidence)
+        known_type = (kind.tag, encoding, evidence)
+        known_types[kind.bundle] = known_type
     return known_types
 
 

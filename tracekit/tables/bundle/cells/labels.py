@@ -112,7 +112,8 @@ def format_numbers(tag: str, numbers: Stored) -> pa.Array:
     words = FMT.get(tag)
     if words is None:
         return pa.array(numbers).cast(pa.string())
-    return pa.array(map(words, numbers.tolist()), pa.string())
+    texts = map(words, numbers.tolist())
+    return pa.array(texts, pa.string())
 
 
 def decimal(scaled: int) -> str:
@@ -137,7 +138,8 @@ def restore_order(parts: Sequence[tuple[NDArray[np.int64], pa.Array]]) -> pa.Arr
     places = np.concatenate([place for place, _ in parts])
     order = np.empty(places.size, np.int64)
     order[places] = np.arange(places.size)
-    return pa.concat_arrays([texts for _, texts in parts]).take(pa.array(order))
+    all_texts = pa.concat_arrays([texts for _, texts in parts])
+    return all_texts.take(pa.array(order))
 
 
 _BLOCK = 1 << 17
@@ -174,7 +176,8 @@ class RunIdentities:
         self._asked |= bool(ids.size)
         names = self._run.names if ids.size else Names()
         distinct_pids = set(pids.to_pylist())
-        self._unnamed["processes"] |= distinct_pids - {None, *names.processes}
+        unnamed_pids = distinct_pids - {None, *names.processes}
+        self._unnamed["processes"] |= unnamed_pids
         texts = [None if pid is None else names.process_with_pid(pid) for pid in pids.to_pylist()]
         return pa.array(texts, pa.string()), pids
 
@@ -185,14 +188,17 @@ class RunIdentities:
         owned = pairs[:, 1] != ALL_64
         process_ids = _ids(pairs[owned, 1])
         _, owners = self.processes(process_ids)
-        places = pa.array(np.cumsum(owned) - 1, mask=~owned)
+        owned_places = np.cumsum(owned) - 1
+        places = pa.array(owned_places, mask=~owned)
         pids = owners.take(places)
         self._asked |= bool(ids.size)
         names = self._run.names if ids.size else Names()
         distinct_tids = set(tids.to_pylist())
-        self._unnamed["threads"] |= distinct_tids - {None, *names.threads}
+        unnamed_tids = distinct_tids - {None, *names.threads}
+        self._unnamed["threads"] |= unnamed_tids
         texts: list[str | None] = []
-        for tid, pid in zip(tids.to_pylist(), pids.to_pylist(), strict=True):
+        identities = zip(tids.to_pylist(), pids.to_pylist(), strict=True)
+        for tid, pid in identities:
             if tid is None or pid is None:
                 texts.append(None)
             else:
@@ -219,7 +225,8 @@ class RunIdentities:
 
 
 def _integers(stored: Stored) -> pa.Array:
-    return pa.array(stored.view(np.int64), mask=stored == ALL_64)
+    is_null = stored == ALL_64
+    return pa.array(stored.view(np.int64), mask=is_null)
 
 
 class Values:
@@ -274,7 +281,8 @@ class Values:
             case Encoding.NUMBERS:
                 arrays = self._run.arrays.take(_ids(stored))
                 list_offsets = pa.array(arrays.offsets, pa.int32())
-                lists = pa.ListArray.from_arrays(list_offsets, format_numbers("", arrays.values))
+                item_texts = format_numbers("", arrays.values)
+                lists = pa.ListArray.from_arrays(list_offsets, item_texts)
                 texts = pc.call_function("binary_join", [lists, pa.scalar(" ")])
             case _:
                 texts = pa.nulls(stored.size, pa.string())
@@ -294,14 +302,18 @@ class Values:
         """Return names of threads with their tids; the text is empty if both are missing."""
         has_name = names != _LOW
         has_thread = threads != _LOW
-        texts = iter(self._strings(names[has_name]).to_pylist())
+        strings = self._strings(names[has_name])
+        texts = iter(strings.to_pylist())
         thread_ids = _ids(threads[has_thread])
         _, tid_array, _ = self.identities.threads(thread_ids)
         tids = iter(tid_array.to_pylist())
         words: list[str] = []
-        for is_named, is_thread in zip(has_name.tolist(), has_thread.tolist(), strict=True):
+        named_rows = zip(has_name.tolist(), has_thread.tolist(), strict=True)
+        for is_named, is_thread in named_rows:
             text = next(texts) if is_named else ""
-            tid = hex(next(tids) or 0) if is_thread else ""
+            tid = ""
+            if is_thread:
+                tid = hex(next(tids) or 0)
             words.append(f"{text}  {tid}" if is_named or is_thread else "")
         return pa.array(words, pa.string())
 
@@ -363,7 +375,8 @@ class Labels:
                 tags.add(kind.tag)
             if kind.encoding is Encoding.INTEGER:
                 kind = replace(kind, tag="", all_ones=kind.wide_ones)
-            parts.append((places, self._format_parts(kind, values, 0)))
+            formatted = self._format_parts(kind, values, 0)
+            parts.append((places, formatted))
         texts = pa.array([], pa.string())
         if parts:
             texts = restore_order(parts)
@@ -382,7 +395,8 @@ class Labels:
     def _type_of(self, number: int) -> EngineeringType:
         if number >= len(self._run.types):
             raise ArchiveError("has a part of a type that the bundle does not list")
-        return engineering_type(self._run.types[number], self._run.required)
+        stored_type = self._run.types[number]
+        return engineering_type(stored_type, self._run.required)
 
     def _block(self, ids: Numbers, depth: int) -> pa.Array:
         parts: list[tuple[Numbers, pa.Array]] = []
@@ -397,7 +411,8 @@ class Labels:
         rows = len(members)
         size = 0
         for column in range(0, members.shape[1], _PAIR):
-            kind = self._type_of(int(members[0, column]))
+            first_member = int(members[0, column])
+            kind = self._type_of(first_member)
             values = members[:, column + 1]
             if (values == values[0]).all():
                 texts = self._format_parts(kind, values[:1], depth).fill_null(NOTHING)
@@ -425,7 +440,8 @@ class Labels:
             texts = self._values.format_values(kind, present_values)
         if present_values.size == values.size:
             return texts
-        return texts.take(pa.array(np.cumsum(there) - 1, mask=~there))
+        text_places = np.cumsum(there) - 1
+        return texts.take(pa.array(text_places, mask=~there))
 
 
 def _groups(parts: Ragged) -> Iterator[tuple[Numbers, Stored]]:
@@ -434,11 +450,13 @@ def _groups(parts: Ragged) -> Iterator[tuple[Numbers, Stored]]:
     for length in np.unique(lengths).tolist():
         places = np.flatnonzero(lengths == length)
         starts = parts.offsets[places]
-        members = parts.values.take(starts[:, None] + np.arange(length))
+        member_places = starts[:, None] + np.arange(length)
+        members = parts.values.take(member_places)
         # The types of a label are one key: the bytes of its types, one after the other.
         types = np.ascontiguousarray(members[:, ::_PAIR])
         key_type = pa.binary(length // _PAIR * 8)
-        keys = pa.Array.from_buffers(key_type, places.size, [None, pa.py_buffer(types)])
+        buffers = [None, pa.py_buffer(types)]
+        keys = pa.Array.from_buffers(key_type, places.size, buffers)
         codes = keys.dictionary_encode().indices.to_numpy()
         order = np.argsort(codes, kind="stable")
         group_ends = np.cumsum(np.bincount(codes))

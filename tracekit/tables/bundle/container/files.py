@@ -68,7 +68,8 @@ class Files:
         """Return the numbers that follow a prefix in the names of a folder, in order."""
         self._refuse_links(folder)
         try:
-            names = [path.name for path in (self.bundle / folder).iterdir()]
+            folder_path = self.bundle / folder
+            names = [path.name for path in folder_path.iterdir()]
         except OSError as error:
             raise self.make_damage_error(folder, "is missing") from error
         tails = [name.removeprefix(prefix) for name in names if name.startswith(prefix)]

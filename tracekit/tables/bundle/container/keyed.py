@@ -45,29 +45,35 @@ def has_room(content: bytes) -> bool:
         return content.count(b"<") <= 2 * MOST_OBJECTS
     if len(content) < len(_MAGIC) + _TRAILER.size:
         return True
-    width, reference, count, _, table_start = _TRAILER.unpack_from(
-        content, len(content) - _TRAILER.size
-    )
+    trailer_start = len(content) - _TRAILER.size
+    width, reference, count, _, table_start = _TRAILER.unpack_from(content, trailer_start)
     if not 0 < width <= _BYTES or table_start + count * width > len(content):
         return True
     if count > MOST_OBJECTS:
         return False
-    table = np.frombuffer(content, np.uint8, count * width, table_start).reshape(count, width)
+    digits = np.frombuffer(content, np.uint8, count * width, table_start)
+    table = digits.reshape(count, width)
     places = _big_endian(table)
-    places = places[(places >= 0) & (places < len(content) - _TRAILER.size)]
-    return int(_sizes(np.frombuffer(content, np.uint8), places, reference).sum()) <= len(content)
+    is_inside = (places >= 0) & (places < len(content) - _TRAILER.size)
+    places = places[is_inside]
+    octets = np.frombuffer(content, np.uint8)
+    sizes = _sizes(octets, places, reference)
+    return int(sizes.sum()) <= len(content)
 
 
 def _sizes(content: NDArray[np.uint8], places: Numbers, reference: int) -> Numbers:
     """Return the bytes that each part takes; a length beyond the content counts as all of it."""
     markers = content[places]
     lengths = (markers & _LONG).astype(np.int64)
-    powers = np.where(lengths == _LONG, content[places + 1] & 3, -1)
+    length_powers = content[places + 1] & 3
+    powers = np.where(lengths == _LONG, length_powers, -1)
     for power in range(4):
         width = 1 << power
         long_parts = np.flatnonzero(powers == power)
-        digits = places[long_parts, None] + 2 + np.arange(width)
-        long_lengths = _big_endian(content[np.minimum(digits, content.size - 1)])
+        first_digits = places[long_parts, None] + 2
+        digits = first_digits + np.arange(width)
+        last_place = content.size - 1
+        long_lengths = _big_endian(content[np.minimum(digits, last_place)])
         long_lengths[long_lengths < 0] = content.size
         lengths[long_parts] = np.minimum(long_lengths, content.size)
     units = np.zeros(16, np.int64)
@@ -119,7 +125,9 @@ class Archive:
 
     def __init__(self, content: bytes) -> None:
         document = plist(content)
-        parts = document if isinstance(document, dict) else {}
+        parts = {}
+        if isinstance(document, dict):
+            parts = document
         objects = parts.get("$objects")
         top = parts.get("$top")
         if not isinstance(objects, list) or not isinstance(top, dict):
@@ -212,7 +220,8 @@ class Archive:
 
     def sequence(self, node: Value) -> list[Value]:
         """Return the members of an archived array or set; raise ArchiveError if it is neither."""
-        return [self.resolve(member) for member in self._get_members(node, "NS.objects")]
+        members = self._get_members(node, "NS.objects")
+        return [self.resolve(member) for member in members]
 
     def unwrap(self, node: Value) -> Value:
         """Return a text, number, date or bytes, however it is archived; any other value as is."""
@@ -234,9 +243,11 @@ class Archive:
         if f"${2 * count + 1}" in resolved_node:
             raise ArchiveError("has a dictionary by numbers of more members than it counts")
         for number in range(count):
-            key = self.resolve(resolved_node.get(f"${2 * number + 1}"))
+            key_node = resolved_node.get(f"${2 * number + 1}")
+            key = self.resolve(key_node)
             if isinstance(key, int):
-                yield key, self.resolve(resolved_node.get(f"${2 * number + 2}"))
+                value_node = resolved_node.get(f"${2 * number + 2}")
+                yield key, self.resolve(value_node)
 
     def _get_members(self, node: Value, key: str) -> Sequence[Value]:
         resolved_node = self.resolve(node)

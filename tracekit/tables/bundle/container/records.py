@@ -46,10 +46,12 @@ def read_records(files: Files, store: TableStore, fields: Sequence[Field]) -> li
     if TIME not in fields:
         read.append(TIME)
     columns = [_column(store.rows, field.width) for field in read]
+    names = list(map(str, range(len(read))))
+    formats = [f"<u{field.width}" for field in read]
     dtype = np.dtype(
         {
-            "names": list(map(str, range(len(read)))),
-            "formats": [f"<u{field.width}" for field in read],
+            "names": names,
+            "formats": formats,
             "offsets": [field.offset for field in read],
             "itemsize": store.record,
         }
@@ -75,13 +77,15 @@ def _column(rows: int, width: int) -> Column:
     """
     if rows * width < _LARGE or sys.platform == "win32":
         return np.empty(rows, f"<u{width}")
-    memory = mmap.mmap(-1, rows * width, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    memory = mmap.mmap(-1, rows * width, flags=flags)
     return np.frombuffer(memory, f"<u{width}")
 
 
 def by_time(times: Column) -> Order | None:
     """Return the stable order of rows by time; None if they are in that order already."""
-    if bool((times[1:] >= times[:-1]).all()):
+    is_ascending = times[1:] >= times[:-1]
+    if bool(is_ascending.all()):
         return None
     return np.argsort(times, kind="stable")
 
@@ -99,16 +103,20 @@ def _records(
     """Yield all records, some megabytes at a time."""
     with files.open_file(store.bulkstore) as file, files.reading(store.bulkstore):
         stream = _Exactly(inflate(file, _BLOCK))
-        *header_fields, record, chunk, rows = _HEADER.unpack_from(stream.take(_FIRST_RECORD))
+        first_record = stream.take(_FIRST_RECORD)
+        *header_fields, record, chunk, rows = _HEADER.unpack_from(first_record)
         if header_fields != [_MAGIC, _VERSION, _HEADER_SIZE, _FIRST_RECORD]:
             raise ArchiveError("has a header that is not known")
-        if (record, chunk, rows) != (store.record, store.record * _CHUNK_ROWS, _CHUNK_ROWS):
+        expected_layout = (store.record, store.record * _CHUNK_ROWS, _CHUNK_ROWS)
+        if (record, chunk, rows) != expected_layout:
             raise ArchiveError("has records of another size than its table")
         batch_rows = max(1, _LARGE // store.record)
         for start_row in range(0, store.rows, batch_rows):
             row_count = min(batch_rows, store.rows - start_row)
-            yield np.frombuffer(stream.take(row_count * record), dtype)
-        stream.end(max_zeroes=-store.rows % _CHUNK_ROWS * store.record)
+            records = stream.take(row_count * record)
+            yield np.frombuffer(records, dtype)
+        spare_rows = -store.rows % _CHUNK_ROWS
+        stream.end(max_zeroes=spare_rows * store.record)
 
 
 class _Exactly:

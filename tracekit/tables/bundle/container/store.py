@@ -114,7 +114,8 @@ def read_store(files: Files, run: int, number: int) -> TableStore:
     name = f"{folder}/bulkstore_descriptor"
     with files.reading(name):
         archive = Archive(files.read(name, _LARGEST))
-        record_fields, size, rows = _layout(archive, archive.part(archive.root, "$0"), topology)
+        store_node = archive.part(archive.root, "$0")
+        record_fields, size, rows = _layout(archive, store_node, topology)
     with files.reading(f"{folder}/schema.xml"):
         columns = tuple(_columns(root, topology, record_fields))
     files.size(f"{folder}/{RECORDS}")
@@ -152,10 +153,12 @@ def _attribute(archive: Archive, value: Value) -> Any:
 def _schema(files: Files, name: str) -> Element:
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
     try:
-        root = etree.fromstring(files.read(name, _LARGEST), parser)
+        content = files.read(name, _LARGEST)
+        root = etree.fromstring(content, parser)
     except etree.XMLSyntaxError as error:
         raise files.make_damage_error(name, "is not XML") from error
-    if root.getroottree().docinfo.internalDTD or root.tag != "schema":
+    document_type = root.getroottree().docinfo.internalDTD
+    if document_type or root.tag != "schema":
         raise files.make_damage_error(name, "is not a schema")
     if len(root) > _MOST_COLUMNS:
         raise files.make_damage_error(name, f"has more than {_MOST_COLUMNS} columns")
@@ -181,7 +184,8 @@ def _layout(archive: Archive, node: Value, topology: Topology) -> tuple[list[Fie
     """Return the fields after the topology, the size of a record, and the number of rows."""
     kinds: list[int] = []
     is_known = True
-    for place, entry in enumerate(archive.sequence(archive.part(node, "_fields"))):
+    field_nodes = archive.sequence(archive.part(node, "_fields"))
+    for place, entry in enumerate(field_nodes):
         field_node = archive.part(entry, "$0")
         index, multi, kind = [_number(archive, field_node, name) for name in _OF_FIELD]
         is_known = is_known and (index, multi) == (place, 1)
@@ -243,14 +247,17 @@ def listed_stores(files: Files, run: int) -> dict[int, Spec]:
     name = table_list(run)
     with files.reading(name):
         archive = Archive(files.read(name, _LARGEST_TABLE_LIST))
-        return dict(_iter_specs(archive, archive.mapping(archive.root).get("tableDetails"), run))
+        details = archive.mapping(archive.root).get("tableDetails")
+        return dict(_iter_specs(archive, details, run))
 
 
 def _iter_specs(archive: Archive, details: Value, run: int) -> Iterator[tuple[int, Spec]]:
     for _, node in archive.by_number(details):
         entry = archive.mapping(node)
-        match = _STORE.fullmatch(str(archive.unwrap(entry.get("storeSubpath"))))
+        subpath = str(archive.unwrap(entry.get("storeSubpath")))
+        match = _STORE.fullmatch(subpath)
         if match is None or int(match[1]) != run:
             raise ArchiveError("names a store that is none of its run")
         if archive.unwrap(entry.get("side")) == _READ:
-            yield int(match[2]), _decode_spec(archive, entry.get("spec"))
+            spec = _decode_spec(archive, entry.get("spec"))
+            yield int(match[2]), spec

@@ -80,24 +80,30 @@ class Arrays:
             raise ArchiveError("names arrays of more numbers than a recording can have")
         if (begins + 1 + lengths * _WORDS > limits).any():
             raise ArchiveError("names an array that does not fit into its block")
-        offsets = np.concatenate(([0], np.cumsum(lengths)))
-        word_offsets = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
-        places = np.repeat(begins + 1, lengths) + word_offsets * _WORDS
+        summed_lengths = np.cumsum(lengths)
+        offsets = np.concatenate(([0], summed_lengths))
+        first_offsets = np.repeat(offsets[:-1], lengths)
+        word_offsets = np.arange(offsets[-1]) - first_offsets
+        first_words = np.repeat(begins + 1, lengths)
+        places = first_words + word_offsets * _WORDS
         low_words = words.take(places).astype(np.uint64)
         high_words = words.take(places + 1).astype(np.uint64)
-        return Ragged(offsets, low_words | (high_words << np.uint64(32)))
+        high_halves = high_words << np.uint64(32)
+        return Ragged(offsets, low_words | high_halves)
 
     @ReadOnce
     def _parts(self) -> tuple[NDArray[np.uint32], Numbers, Numbers]:
         """Return the data as 32-bit words, the start of each array in them, and its latest end."""
         index = f"{self._folder}/{_INDEX}"
         content = self._read(index, _FIRST_PAIR)
-        block = int.from_bytes(content[_BLOCK_SIZE : _BLOCK_SIZE + 4], "little")
+        block_size_field = content[_BLOCK_SIZE : _BLOCK_SIZE + 4]
+        block = int.from_bytes(block_size_field, "little")
         if not block or block % 4 or (len(content) - _FIRST_PAIR) % 8:
             raise self._files.make_damage_error(
                 index, "has blocks or entries of a size that cannot be"
             )
-        pairs = np.frombuffer(content, "<u4", offset=_FIRST_PAIR).reshape(-1, _WORDS)
+        pair_words = np.frombuffer(content, "<u4", offset=_FIRST_PAIR)
+        pairs = pair_words.reshape(-1, _WORDS)
         offset, number = pairs.astype(np.int64).T
         stored = self._read(f"{self._folder}/{_DATA}", _FIRST)
         words = np.frombuffer(stored, "<u4", count=len(stored) // 4)
@@ -105,7 +111,8 @@ class Arrays:
         is_aligned = not (starts % 4).any()
         is_inside = (offset < block).all() and (starts >= _FIRST).all()
         counts = words.take(starts // 4, mode="clip")
-        needed_words = int(counts.sum(dtype=np.int64)) * _WORDS + counts.size
+        total_count = int(counts.sum(dtype=np.int64))
+        needed_words = total_count * _WORDS + counts.size
         if not is_aligned or not is_inside or needed_words > words.size:
             raise self._files.make_damage_error(index, "has an entry that cannot be")
         ends = np.minimum((number + 1) * block, len(stored))

@@ -92,9 +92,11 @@ def _image(content: bytes, offset: int, base: int) -> tuple[Image, int]:
         content, offset
     )
     offset += _IMAGE.size
-    if offset + length + segments * _SEGMENT.size > len(content):
+    segments_end = offset + length + segments * _SEGMENT.size
+    if segments_end > len(content):
         raise ArchiveError("is cut")
-    path = content[offset : offset + length].rstrip(b"\0").decode(errors="replace")
+    encoded_path = content[offset : offset + length].rstrip(b"\0")
+    path = encoded_path.decode(errors="replace")
     offset += length
     end = offset + segments * _SEGMENT.size
     image_segments: list[Segment] = []
@@ -109,7 +111,8 @@ def _image(content: bytes, offset: int, base: int) -> tuple[Image, int]:
     if cpu == _ARM64:
         arch = _ARCHS.get(subtype & _SUBTYPE)
     _, _, name = path.rpartition("/")
-    binary = Binary(name, str(UUID(bytes=uuid)).upper(), arch, load, path)
+    uuid_text = str(UUID(bytes=uuid)).upper()
+    binary = Binary(name, uuid_text, arch, load, path)
     return Image(binary, begin, unload_tick, tuple(image_segments)), end
 
 
@@ -122,7 +125,8 @@ class ImageMap:
             for segment in image.segments:
                 fits = segment.address + segment.size < 1 << 64
                 if segment.size and segment.name != _SHARED and fits:
-                    parts.append((segment.address, segment.size, image.begin, image.end, number))
+                    part = (segment.address, segment.size, image.begin, image.end, number)
+                    parts.append(part)
         parts.sort()
         table = np.array(parts, np.uint64).reshape(-1, 5)
         self._starts, sizes, self._begins, self._ends, numbers = table.T.copy()
@@ -132,15 +136,18 @@ class ImageMap:
     def find(self, addresses: Addresses, ticks: Addresses) -> Numbers:
         """Return the number of the binary at each address at each mach time, or `NO_BINARY`."""
         numbers = np.full(addresses.size, NO_BINARY, np.int64)
-        place = np.searchsorted(self._starts, addresses, side="right") - 1
+        places_after = np.searchsorted(self._starts, addresses, side="right")
+        place = places_after - 1
         for _ in range(_MOST_VARIANTS):
-            pending_rows = np.flatnonzero((numbers == NO_BINARY) & (place >= 0))
+            is_pending = (numbers == NO_BINARY) & (place >= 0)
+            pending_rows = np.flatnonzero(is_pending)
             if not pending_rows.size:
                 break
             entries = place[pending_rows]
             tick = ticks[pending_rows]
             ends = self._ends[entries]
-            there = addresses[pending_rows] - self._starts[entries] < self._sizes[entries]
+            distances = addresses[pending_rows] - self._starts[entries]
+            there = distances < self._sizes[entries]
             there &= self._begins[entries] <= tick
             there &= (tick < ends) | (ends == _OPEN_END)
             numbers[pending_rows[there]] = self._numbers[entries[there]]
@@ -209,7 +216,8 @@ class RunPlaces:
             if not numbers.size:
                 continue
             here = np.flatnonzero(owners == pid)
-            image_numbers = images.find(addresses[here], self._ticks(pid, times[here]))
+            ticks = self._ticks(pid, times[here])
+            image_numbers = images.find(addresses[here], ticks)
             is_missing = image_numbers == NO_BINARY
             binary_numbers[here] = np.where(is_missing, NO_BINARY, numbers[image_numbers])
         return binary_numbers
@@ -226,7 +234,8 @@ class RunPlaces:
             if archive is None or binary.load_address is None:
                 continue
             here = np.flatnonzero(binaries == number)
-            offsets = (addresses[here] - np.uint64(binary.load_address)).view(np.int64)
+            offsets_in_binary = addresses[here] - np.uint64(binary.load_address)
+            offsets = offsets_in_binary.view(np.int64)
             symbols = archive.find(offsets).tolist()
             for place, symbol in zip(here.tolist(), symbols, strict=True):
                 symbol_names[place] = archive.name(symbol)
@@ -271,7 +280,8 @@ class RunPlaces:
             for image in images:
                 number = self._numbers.setdefault(image.binary, len(self._numbers))
                 numbers.append(number)
-            self._processes[pid] = (ImageMap(images), np.array(numbers, np.int64))
+            image_map = ImageMap(images)
+            self._processes[pid] = (image_map, np.array(numbers, np.int64))
         return self._processes[pid]
 
     def _images(self, pid: int) -> Sequence[Image]:
@@ -293,12 +303,15 @@ class RunPlaces:
     def _ticks(self, pid: int, times: Numbers) -> Addresses:
         """Return times (ns of the run) as mach time, or a late one if the timebase is unknown."""
         nodes = self._process_nodes.get(pid)
-        device = nodes[0][0] if nodes else ""
+        device = ""
+        if nodes:
+            device = nodes[0][0]
         timebase = self._timebases.get(device)
         if timebase is None:
             return np.full(times.size, _ANY_TIME, np.uint64)
         numerator, denominator, start = timebase
-        return (start + times * denominator // numerator).astype(np.uint64)
+        ticks = start + times * denominator // numerator
+        return ticks.astype(np.uint64)
 
     @property
     def _document(self) -> Archive:
@@ -323,7 +336,8 @@ class RunPlaces:
                 yield from self._in_cache(signature.cache, address, signature.base)
 
     def _read_cached(self, cache_uuid: UUID, address: int, base: int) -> tuple[Image, ...]:
-        content = self._document.unwrap(self._caches.get(cache_uuid, {}).get(address))
+        cached_addresses = self._caches.get(cache_uuid, {})
+        content = self._document.unwrap(cached_addresses.get(address))
         if isinstance(content, bytes):
             return read_signature(content, base).images
         return ()
@@ -346,7 +360,8 @@ class RunPlaces:
             pid = archive.integer(tail)
             if pid is not None:
                 owner = KERNEL if pid in _KERNEL_PIDS else pid
-                nodes.setdefault(owner, []).append((device, node))
+                nodes_of_owner = nodes.setdefault(owner, [])
+                nodes_of_owner.append((device, node))
         return nodes
 
     @cached_property
@@ -354,7 +369,8 @@ class RunPlaces:
         """Signatures of the binaries of shared caches, by load address."""
         archive = self._document
         caches = dict[UUID, dict[int, Value]]()
-        for key, node in archive.mapping(archive.top(_CACHES)).items():
+        cache_nodes = archive.mapping(archive.top(_CACHES))
+        for key, node in cache_nodes.items():
             cache_uuid = _uuid(key)
             if cache_uuid is None:
                 continue
@@ -374,7 +390,8 @@ class RunPlaces:
             return timebases
         archive = document.archive
         try:
-            for device, node in archive.mapping(document.get(_TIMES)).items():
+            time_nodes = archive.mapping(document.get(_TIMES))
+            for device, node in time_nodes.items():
                 values = [archive.unwrap(value) for value in archive.sequence(node)]
                 numerator, denominator, start = (int(value) for value in values[_TIMEBASE])
                 if 0 < numerator < _MOST_32 and 0 < denominator < _MOST_32:

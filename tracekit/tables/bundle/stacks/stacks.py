@@ -55,10 +55,14 @@ def in_kernel(addresses: Addresses) -> NDArray[np.bool_]:
 
 def in_order(values: NDArray[np.generic]) -> tuple[Numbers, Numbers]:
     """Number distinct values by first occurrence; return the number of each, and those places."""
-    codes = pa.array(values).dictionary_encode().indices.to_numpy().astype(np.int64)
-    count = int(codes.max()) + 1 if codes.size else 0
+    encoded_values = pa.array(values).dictionary_encode()
+    codes = encoded_values.indices.to_numpy().astype(np.int64)
+    count = 0
+    if codes.size:
+        count = int(codes.max()) + 1
     firsts = np.empty(count, np.int64)
-    firsts[codes[::-1]] = np.arange(codes.size - 1, -1, -1)  # the last one of equal indices stays
+    backwards = np.arange(codes.size - 1, -1, -1)
+    firsts[codes[::-1]] = backwards  # the last one of equal indices stays
     return codes, firsts
 
 
@@ -82,11 +86,15 @@ def _chunks(arrays: Ragged) -> Ragged:
     ends = (arrays.values & _LOW) == _LOW
     if not ends.any():
         return arrays
-    ends_before = np.concatenate(([0], np.cumsum(ends)))
+    summed_ends = np.cumsum(ends)
+    ends_before = np.concatenate(([0], summed_ends))
     ends_before_array = ends_before.take(arrays.offsets[:-1])
-    is_kept = ends_before[1:] == np.repeat(ends_before_array, arrays.lengths)
-    kept_before = np.concatenate(([0], np.cumsum(is_kept)))
-    return Ragged(kept_before.take(arrays.offsets), arrays.values[is_kept])
+    ends_of_arrays = np.repeat(ends_before_array, arrays.lengths)
+    is_kept = ends_before[1:] == ends_of_arrays
+    summed_kept = np.cumsum(is_kept)
+    kept_before = np.concatenate(([0], summed_kept))
+    kept_offsets = kept_before.take(arrays.offsets)
+    return Ragged(kept_offsets, arrays.values[is_kept])
 
 
 def _unwrap_tagged(arrays: Arrays, ids: Numbers) -> Numbers:
@@ -119,16 +127,19 @@ def _take_arrays(arrays: Arrays, fragments: Addresses) -> Ragged:
     taken_arrays = arrays.take(array_ids.astype(np.int64))
     lengths = np.zeros(fragments.size, np.int64)
     lengths[there] = taken_arrays.lengths
-    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    summed_lengths = np.cumsum(lengths)
+    offsets = np.concatenate(([0], summed_lengths))
     return Ragged(offsets, taken_arrays.values)
 
 
 def _pids(arrays: Arrays, owners: Numbers) -> Numbers:
     distinct, places = np.unique(owners, return_inverse=True)
     there = distinct != int(_LOW)
-    [stored] = _parts(arrays.take(distinct[there]), 1, "process")
+    present_arrays = arrays.take(distinct[there])
+    [stored] = _parts(present_arrays, 1, "process")
     pids = np.full(distinct.size, _NO_PROCESS, np.int64)
-    pids[there] = np.where(stored < _LOW, stored, ALL_64).astype(np.int64)
+    known_pids = np.where(stored < _LOW, stored, ALL_64)
+    pids[there] = known_pids.astype(np.int64)
     return pids.take(places)
 
 
@@ -169,19 +180,22 @@ class BundleStacks:
 
         Array numbers with all bits set are null; times are in ns of the run.
         """
-        ids = np.stack([numbers.astype(np.int64) for _, numbers in columns], axis=1)
+        id_columns = [numbers.astype(np.int64) for _, numbers in columns]
+        ids = np.stack(id_columns, axis=1)
         there = np.flatnonzero(ids.ravel() != ALL_32)
         present_ids = ids.ravel()[there]
         if there.size and int(present_ids.max()) >= len(self._arrays):
             raise ArchiveError("names an array that the bundle does not hold")
-        kinds = np.array([_KINDS.index(encoding) for encoding, _ in columns], np.int64)
+        kind_numbers = [_KINDS.index(encoding) for encoding, _ in columns]
+        kinds = np.array(kind_numbers, np.int64)
         keys = (ids | kinds << 32).ravel()[there]
         codes, firsts = in_order(keys)
         distinct = keys[firsts]
         value_numbers = self._values
         is_new = [key not in value_numbers for key in distinct.tolist()]
         new = np.flatnonzero(is_new)
-        rows = there[firsts[new]] // len(columns)
+        first_rows = there[firsts[new]]
+        rows = first_rows // len(columns)
         first_times = times[rows]
         for start in range(0, new.size, _AT_ONCE):
             some = slice(start, start + _AT_ONCE)
@@ -192,7 +206,8 @@ class BundleStacks:
         distinct_numbers = [value_numbers[key] for key in distinct.tolist()]
         values = np.full(ids.size, _NOTHING, np.int64)
         values[there] = np.array(distinct_numbers, np.int64)[codes]
-        return [self._cells(column) for column in values.reshape(ids.shape).T]
+        value_columns = values.reshape(ids.shape).T
+        return [self._cells(column) for column in value_columns]
 
     def symbols(self) -> Symbols:
         """Return the stacks of the rows so far, and their frames."""
@@ -202,7 +217,8 @@ class BundleStacks:
         """Add new values: their kinds, their arrays, and the times of first occurrence, in ns."""
         ids = ids.copy()
         is_tagged = kinds == _TAGGED
-        ids[is_tagged] = _unwrap_tagged(self._arrays, ids[is_tagged])
+        tagged_ids = _unwrap_tagged(self._arrays, ids[is_tagged])
+        ids[is_tagged] = tagged_ids
         worded: list[_Worded] = [("", None)] * ids.size
         ways: tuple[tuple[tuple[int, ...], Callable[..., Iterator[_Worded]]], ...] = (
             ((_BACKTRACE, _TAGGED), self._of_backtraces),
@@ -219,7 +235,8 @@ class BundleStacks:
             if self._count > _MOST:
                 raise ArchiveError("names more frames than are read of one table")
             stack = _NOTHING if frames is None else self._table.add(frames)
-            text_number = self._texts.setdefault(text, len(self._texts))
+            next_number = len(self._texts)
+            text_number = self._texts.setdefault(text, next_number)
             self._of_value.append((text_number, stack))
 
     def _of_backtraces(self, ids: Numbers, times: Numbers) -> Iterator[_Worded]:
@@ -280,13 +297,15 @@ class BundleStacks:
         binaries = self._places.find(pids, looked, times)
         # A frame is distinct by its address, its binary, and whether it is a leaf.
         address_codes, _ = in_order(addresses)
-        pair_codes = address_codes * (binaries.max() + 2) + binaries + 1
+        binary_count = binaries.max() + 2
+        pair_codes = address_codes * binary_count + binaries + 1
         codes, firsts = in_order(pair_codes * 2 + leaves)
         addresses = addresses[firsts]
         binaries = binaries[firsts]
         looked = looked[firsts]
         names = self._places.names(binaries, looked)
-        words = _words(names, np.where(leaves[firsts], addresses, looked))
+        shown_addresses = np.where(leaves[firsts], addresses, looked)
+        words = _words(names, shown_addresses)
         keys = list(zip(addresses.tolist(), binaries.tolist(), words, strict=True))
         all_binaries = self._places.binaries
         for address, number, name in keys:
@@ -311,13 +330,17 @@ class BundleStacks:
     def _cells(self, values: Numbers) -> StackCells:
         """Return the cells of values by their numbers; `_NOTHING` is null."""
         nulls = values == _NOTHING
-        of_value = np.array(self._of_value or [(0, 0)], np.int64)
-        numbers, stacks = of_value.take(np.maximum(values, 0), axis=0).T
+        stored_values = self._of_value or [(0, 0)]
+        of_value = np.array(stored_values, np.int64)
+        known_values = np.maximum(values, 0)
+        numbers, stacks = of_value.take(known_values, axis=0).T
         coded = pa.array(numbers, mask=nulls).dictionary_encode()
         all_texts = list(self._texts)
         words = [all_texts[number] for number in coded.dictionary.to_pylist()]
-        texts = pa.DictionaryArray.from_arrays(coded.indices, pa.array(words, pa.string()))
-        return texts, pa.array(stacks, mask=nulls | (stacks == _NOTHING))
+        distinct_texts = pa.array(words, pa.string())
+        texts = pa.DictionaryArray.from_arrays(coded.indices, distinct_texts)
+        has_no_stack = nulls | (stacks == _NOTHING)
+        return texts, pa.array(stacks, mask=has_no_stack)
 
 
 def _looked_up(addresses: Addresses) -> Addresses:
@@ -326,4 +349,5 @@ def _looked_up(addresses: Addresses) -> Addresses:
 
 
 def _words(names: Sequence[str | None], addresses: Addresses) -> list[str]:
-    return [name or hex(address) for name, address in zip(names, addresses.tolist(), strict=True)]
+    named_addresses = zip(names, addresses.tolist(), strict=True)
+    return [name or hex(address) for name, address in named_addresses]

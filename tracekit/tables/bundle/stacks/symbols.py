@@ -63,7 +63,8 @@ def _size(name: str) -> int:
     packs = len(_PACK.findall(name))
     if not packs:
         return total
-    members = max(map(len, _PACKED.findall(name)), default=1)
+    packed_lengths = map(len, _PACKED.findall(name))
+    members = max(packed_lengths, default=1)
     return total * members**packs
 
 
@@ -111,15 +112,18 @@ class SymbolsArchive:
         version, size, segments, sections, symbols = _COUNTS.unpack_from(content)
         if version != _VERSION:
             raise ArchiveError(f"is of version {version}, which is not known")
-        if str(UUID(bytes=content[_UUID])).upper() != uuid:
+        archive_uuid = str(UUID(bytes=content[_UUID])).upper()
+        if archive_uuid != uuid:
             raise ArchiveError("is of another binary")
         pool, index = _POOL.unpack_from(content, _POOL_AT)
         symbols_start = _HEAD + segments * _SEGMENT + sections * _SECTION
-        start = symbols_start + symbols * (_SYMBOL.itemsize + _INDEX) + index
+        entry_size = _SYMBOL.itemsize + _INDEX
+        start = symbols_start + symbols * entry_size + index
         if size != len(content) or start + pool != size:
             raise ArchiveError("is cut")
         table = np.frombuffer(content, _SYMBOL, symbols, symbols_start)
-        self._table = table[np.argsort(table["offset"], kind="stable")]
+        order = np.argsort(table["offset"], kind="stable")
+        self._table = table[order]
         self._starts = self._table["offset"].astype(np.int64)
         self._ends = self._starts + self._table["size"]
         self._pool = content[start:]
@@ -127,7 +131,8 @@ class SymbolsArchive:
 
     def find(self, offsets: Numbers) -> Numbers:
         """Return the number of the symbol at each offset, or `NO_SYMBOL`."""
-        numbers = np.searchsorted(self._starts, offsets, side="right") - 1
+        numbers_after = np.searchsorted(self._starts, offsets, side="right")
+        numbers = numbers_after - 1
         if self._starts.size:
             numbers[offsets >= self._ends[numbers]] = NO_SYMBOL
         return numbers

@@ -53,23 +53,26 @@ class TextHeap:
 
     def extend(self, texts: pa.Array) -> None:
         """Add texts (a string array without nulls) at the end."""
-        offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset :][: len(texts) + 1]
+        all_offsets = np.frombuffer(texts.buffers()[1], np.int32)
+        offsets = all_offsets[texts.offset :][: len(texts) + 1]
         start = int(offsets[0])
         end = int(offsets[-1])
         content = texts.buffers()[2]
         beginning = self._bytes.size
         if content is not None and end > start:
-            self._bytes.extend(np.frombuffer(content, np.uint8)[start:end])
-        self._offsets.extend(offsets[1:].astype(np.int64) + (beginning - start))
+            octets = np.frombuffer(content, np.uint8)
+            self._bytes.extend(octets[start:end])
+        later_offsets = offsets[1:].astype(np.int64)
+        self._offsets.extend(later_offsets + (beginning - start))
         longest = int(np.diff(offsets).max(initial=0))
         self._longest = max(self._longest, longest)
 
     def take(self, numbers: pa.Array) -> pa.Array:
         """Return the texts with these numbers; a null number gives null."""
         require_room("The export", self._long(numbers))
-        heap = pa.LargeStringArray.from_buffers(
-            len(self), pa.py_buffer(self._offsets.array), pa.py_buffer(self._bytes.array)
-        )
+        offsets_buffer = pa.py_buffer(self._offsets.array)
+        bytes_buffer = pa.py_buffer(self._bytes.array)
+        heap = pa.LargeStringArray.from_buffers(len(self), offsets_buffer, bytes_buffer)
         return heap.take(numbers).cast(pa.string())
 
     def _long(self, numbers: pa.Array) -> int:
@@ -78,7 +81,8 @@ class TextHeap:
             return 0
         offsets = self._offsets.array
         present_numbers = numbers.drop_null().to_numpy()
-        sizes = offsets.take(present_numbers + 1) - offsets.take(present_numbers)
+        next_offsets = offsets.take(present_numbers + 1)
+        sizes = next_offsets - offsets.take(present_numbers)
         return int(sizes[sizes > LONG].sum())
 
 
@@ -112,7 +116,8 @@ class FastDefinitions:
         self._forms: list[tuple[pa.DataType, Flags]] = []
         for form, kind in NUMERIC.items():
             names = [name for name, form_of_name in FORMS.items() if form_of_name is form]
-            self._forms.append((kind, vocabulary.codes(names)))
+            form_codes = vocabulary.codes(names)
+            self._forms.append((kind, form_codes))
         self._numeric = np.logical_or.reduce([codes for _, codes in self._forms])
         self._framed = vocabulary.codes(("frame", "binary"))
         self._stacks = vocabulary.codes(STACK_TYPES)
@@ -133,13 +138,17 @@ class FastDefinitions:
         ends = tokens.ends.take(places)
         leaf = tokens.leaf.take(places)
         behind = elements.attributes
-        readable = (block.words[behind + 1] & _FMT_MASK) == _FMT
+        attribute_words = block.words[behind + 1]
+        readable = (attribute_words & _FMT_MASK) == _FMT
         is_bare = ends == behind + 1
         framed = self._framed.take(codes)
         numeric = self._numeric.take(codes)
-        stack = self._stacks.take(codes) & is_bare & ~leaf
+        is_stack = self._stacks.take(codes)
+        stack = is_stack & is_bare & ~leaf
         valued = self._wanted.take(codes) & ~(framed | stack)
-        closed = (block.octets.take(ends - 1) == _QUOTE) & (ends > behind + _FMT_LENGTH + 1)
+        last_octets = block.octets.take(ends - 1)
+        is_long_enough = ends > behind + _FMT_LENGTH + 1
+        closed = (last_octets == _QUOTE) & is_long_enough
         has_known_attributes = framed | is_bare | (readable & closed)
         demand(has_known_attributes.all(), "a definition with other attributes")
         has_content = framed | tokens.opening.take(places)
@@ -149,19 +158,23 @@ class FastDefinitions:
         is_readable_stack = self._unreadable.take(codes) & readable
         demand(not is_readable_stack.any(), "a stack with a text")
         chosen = np.flatnonzero(valued)
-        starts = np.where(leaf, ends + 1, behind + 1 + _FMT_LENGTH)
-        next_places = np.minimum(places + 1, tokens.starts.size - 1)
+        fmt_starts = behind + 1 + _FMT_LENGTH
+        starts = np.where(leaf, ends + 1, fmt_starts)
+        last_place = tokens.starts.size - 1
+        next_places = np.minimum(places + 1, last_place)
         following = tokens.starts.take(next_places)
         stops = np.where(leaf, following, ends - 1)
         empty = leaf & valued & (starts == stops)
-        has_empty_fmt = readable & (ends == behind + _FMT_LENGTH + 2)
+        fmt_ends = behind + _FMT_LENGTH + 2
+        has_empty_fmt = readable & (ends == fmt_ends)
         demand((~empty | has_empty_fmt).all(), "an empty value")
         spans = Spans(block, starts.take(chosen), stops.take(chosen))
         values = np.zeros(places.size, np.int64)
         values[chosen] = self._convert_values(spans, codes.take(chosen))
         self.values.extend(values)
         self.codes.extend(codes)
-        fmt_count = int(np.count_nonzero(readable & ~framed))
+        has_fmt = readable & ~framed
+        fmt_count = int(np.count_nonzero(has_fmt))
         return 2 * places.size + 2 * fmt_count
 
     def _convert_values(self, spans: Spans, codes: NDArray[np.int16]) -> NDArray[np.int64]:
@@ -170,8 +183,10 @@ class FastDefinitions:
         for kind, members in self._forms:
             some = np.flatnonzero(members.take(codes))
             if some.size:
-                values[some] = numbers(spans, some, kind).view(np.int64)
-        some = np.flatnonzero(~self._numeric.take(codes))
+                some_numbers = numbers(spans, some, kind)
+                values[some] = some_numbers.view(np.int64)
+        is_numeric = self._numeric.take(codes)
+        some = np.flatnonzero(~is_numeric)
         if some.size:
             values[some] = np.arange(some.size) + len(self.texts)
             self.texts.extend(spans.texts(some))
@@ -206,14 +221,17 @@ class FastIdentities:
         if processes.size:
             pids = self._parts(elements, processes, processes + 1, self._pid)
             self._processes.extend(ids.take(processes))
-            self._pids.extend(definitions.values.array.take(pids))
+            known_pids = definitions.values.array.take(pids)
+            self._pids.extend(known_pids)
         if threads.size:
             tids = self._parts(elements, threads, threads + 1, self._tid)
             # The process follows the tid, and its closing tag if it has one.
-            second = threads + 2 + tokens.leaf.take(threads + 1)
+            is_leaf = tokens.leaf.take(threads + 1)
+            second = threads + 2 + is_leaf
             owners = self._parts(elements, threads, second, self._process)
             self._threads.extend(ids.take(threads))
-            self._tids.extend(definitions.values.array.take(tids))
+            known_tids = definitions.values.array.take(tids)
+            self._tids.extend(known_tids)
             self._owners.extend(self.pids(owners))
 
     def pids(self, processes: Ids) -> Ids:
@@ -230,10 +248,14 @@ class FastIdentities:
 
     @staticmethod
     def _parts(elements: Elements, parents: Positions, places: Positions, code: int) -> Ids:
-        places = np.minimum(places, elements.codes.size - 1)
+        last_place = elements.codes.size - 1
+        places = np.minimum(places, last_place)
         tokens = elements.tokens
-        is_child = tokens.levels.take(places) == tokens.levels.take(parents) + 1
-        is_kind = (elements.codes.take(places) == code) & ~tokens.closing.take(places)
+        child_levels = tokens.levels.take(places)
+        parent_levels = tokens.levels.take(parents)
+        is_child = child_levels == parent_levels + 1
+        has_code = elements.codes.take(places) == code
+        is_kind = has_code & ~tokens.closing.take(places)
         ids = elements.ids.take(places)
         demand((is_child & is_kind & (ids > 0)).all(), "a process or a thread of other parts")
         return ids

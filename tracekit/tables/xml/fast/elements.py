@@ -36,8 +36,10 @@ def ids(block: RowBlock, ends: Positions, digits: Counts) -> NDArray[np.int64]:
     """Return the ids whose last digits are before `ends`."""
     if not ends.size:
         return np.zeros(0, np.int64)
-    demand(digits.min() >= 1 and digits.max() <= MOST_DIGITS, "an id of no length, or a long one")
-    demand((block.octets.take(ends - digits) != ord("0")).all(), "an id with a leading zero")
+    are_short = digits.min() >= 1 and digits.max() <= MOST_DIGITS
+    demand(are_short, "an id of no length, or a long one")
+    first_octets = block.octets.take(ends - digits)
+    demand((first_octets != ord("0")).all(), "an id with a leading zero")
     numbers, valid = naturals(block, ends, digits)
     demand(valid.all(), "an id that is not a number")
     return numbers
@@ -50,8 +52,10 @@ def naturals(block: RowBlock, ends: Positions, digits: Counts) -> tuple[NDArray[
         long = np.flatnonzero(digits > _WORD)
     numbers, bad = _fold_digits(block.words[ends - _WORD], np.minimum(digits, _WORD))
     if long.size:
-        words = block.words[ends.take(long) - 2 * _WORD]
-        high_part, more_bad = _fold_digits(words, digits.take(long) - _WORD)
+        long_ends = ends.take(long)
+        words = block.words[long_ends - 2 * _WORD]
+        high_digits = digits.take(long) - _WORD
+        high_part, more_bad = _fold_digits(words, high_digits)
         numbers[long] += high_part * np.uint64(10**_WORD)
         bad[long] |= more_bad
     return numbers.view(np.int64), bad == 0
@@ -59,7 +63,8 @@ def naturals(block: RowBlock, ends: Positions, digits: Counts) -> tuple[NDArray[
 
 def _fold_digits(words: Words, digits: Counts) -> tuple[Words, Words]:
     """Return the numbers, and for each 0 if all its bytes are digits."""
-    foreign = ((_WORD - digits) << 3).view(np.uint64)
+    foreign_bits = (_WORD - digits) << 3
+    foreign = foreign_bits.view(np.uint64)
     words ^= _ZEROS
     words >>= foreign
     words <<= foreign
@@ -97,7 +102,8 @@ def numbers(spans: Spans, chosen: Positions, kind: pa.DataType) -> Numbers:
     odd_places = np.flatnonzero(~(valid & short))
     if odd_places.size:
         texts = spans.texts(chosen.take(odd_places))
-        values[odd_places] = _parse_numbers(texts, kind).view(np.int64)
+        parsed_numbers = _parse_numbers(texts, kind)
+        values[odd_places] = parsed_numbers.view(np.int64)
     if pa.types.is_uint64(kind):
         return values.view(np.uint64)
     return values
@@ -105,14 +111,16 @@ def numbers(spans: Spans, chosen: Positions, kind: pa.DataType) -> Numbers:
 
 def octets_of(texts: pa.Array) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
     """Return the offsets and the bytes of an array of strings without nulls."""
-    offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset :][: len(texts) + 1]
+    all_offsets = np.frombuffer(texts.buffers()[1], np.int32)
+    offsets = all_offsets[texts.offset :][: len(texts) + 1]
     return offsets, np.frombuffer(texts.buffers()[2] or b"", np.uint8)
 
 
 def consists_of(texts: pa.Array, allowed: Flags) -> bool:
     """Return whether texts have no other bytes than those allowed."""
     offsets, octets = octets_of(texts)
-    return bool(allowed.take(octets[offsets[0] : offsets[-1]]).all())
+    text_octets = octets[offsets[0] : offsets[-1]]
+    return bool(allowed.take(text_octets).all())
 
 
 def cast(texts: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -136,9 +144,11 @@ def _check_first_digits(texts: pa.Array) -> None:
     """Require a digit at the start: Arrow reads ".5" too, which is not a number of an export."""
     offsets, octets = octets_of(texts)
     demand((offsets[1:] > offsets[:-1]).all(), "a number without digits")
-    first_digits = offsets[:-1] + (octets.take(offsets[:-1]) == ord("-"))
+    is_negative = octets.take(offsets[:-1]) == ord("-")
+    first_digits = offsets[:-1] + is_negative
     demand((first_digits < offsets[1:]).all(), "a number without digits")
-    demand(DIGITS.take(octets.take(first_digits)).all(), "a number without digits")
+    first_octets = octets.take(first_digits)
+    demand(DIGITS.take(first_octets).all(), "a number without digits")
 
 
 ROW = "row"
@@ -182,12 +192,16 @@ class Elements:
         places = np.flatnonzero(~tokens.closing)
         self.places = places
         levels = tokens.levels.take(places)
-        self.cells = self._cells(places[levels == 0], places[levels == 1], columns)
+        row_places = places[levels == 0]
+        cell_places = places[levels == 1]
+        self.cells = self._cells(row_places, cell_places, columns)
         inner = places[levels > 1]
-        parts = vocabulary.identify(block, tokens.starts.take(inner) + 1)
+        name_starts = tokens.starts.take(inner) + 1
+        parts = vocabulary.identify(block, name_starts)
         self.codes[inner] = parts
         demand((parts != vocabulary.code(ROW)).all(), "a row within a value")
-        name_lengths = vocabulary.lengths.take(self.codes.take(places))
+        place_codes = self.codes.take(places)
+        name_lengths = vocabulary.lengths.take(place_codes)
         behind = tokens.starts.take(places) + 1 + name_lengths
         attribute = block.words[behind]
         definition = (attribute & _ID_MASK) == _ID
@@ -209,8 +223,10 @@ class Elements:
         digits = np.searchsorted(_POWERS, numbers, side="right") + 1
         ends = self.attributes + _ID_LENGTH + digits
         self.attributes = ends
-        demand((self.block.octets.take(ends) == _QUOTE).all(), "an id out of order")
-        demand((ids(self.block, ends, digits) == numbers).all(), "an id out of order")
+        end_octets = self.block.octets.take(ends)
+        demand((end_octets == _QUOTE).all(), "an id out of order")
+        written_ids = ids(self.block, ends, digits)
+        demand((written_ids == numbers).all(), "an id out of order")
 
     def check_closing(self) -> None:
         """Raise IrregularError if a closing tag has another name than the one it closes."""
@@ -219,12 +235,14 @@ class Elements:
         self._check_names(leaves + 1, leaves)
         behind_leaf = np.zeros(tokens.leaf.size, np.bool_)
         behind_leaf[1:] = tokens.leaf[:-1]
-        opening = np.flatnonzero(tokens.opening & ~tokens.leaf)
+        has_content = tokens.opening & ~tokens.leaf
+        opening = np.flatnonzero(has_content)
         closing = np.flatnonzero(tokens.closing & ~behind_leaf)
         opening_levels = tokens.levels.take(opening)
         closing_levels = tokens.levels.take(closing)
         row_ends = closing[closing_levels == 0]
-        words = self.block.words[tokens.starts.take(row_ends)]
+        row_starts = tokens.starts.take(row_ends)
+        words = self.block.words[row_starts]
         demand(((words & _ROW_END_MASK) == _ROW_END).all(), "tags that do not match")
         deepest = int(opening_levels.max(initial=0))
         for level in range(1, deepest + 1):
@@ -250,7 +268,8 @@ class Elements:
         is_sentinel = ~vocabulary.match(self.block, names, columns)
         self.codes[table] = columns
         sentinel_count = np.count_nonzero(is_sentinel)
-        sentinels = np.full(sentinel_count, vocabulary.code(SENTINEL), np.int16)
+        sentinel_code = vocabulary.code(SENTINEL)
+        sentinels = np.full(sentinel_count, sentinel_code, np.int16)
         self.codes[table[is_sentinel]] = sentinels
         is_match = vocabulary.match(self.block, names[is_sentinel], sentinels)
         demand(is_match.all(), "a cell of another type")
@@ -261,10 +280,12 @@ class Elements:
         codes = self.codes.take(places)
         tokens = self.tokens
         sentinel = codes == self.vocabulary.code(SENTINEL)
-        is_allowed = self.vocabulary.codes((ROW, SOURCE)).take(codes)
+        allowed_codes = self.vocabulary.codes((ROW, SOURCE))
+        is_allowed = allowed_codes.take(codes)
         demand((sentinel | is_allowed).all(), "an element without an id")
         nulls = places[sentinel]
-        lengths = tokens.ends.take(nulls) - tokens.starts.take(nulls)
+        null_ends = tokens.ends.take(nulls)
+        lengths = null_ends - tokens.starts.take(nulls)
         demand((lengths == len(SENTINEL) + 2).all(), "a sentinel with attributes")
         demand(not tokens.opening.take(nulls).any(), "a sentinel with content")
 
@@ -280,7 +301,8 @@ class Elements:
 
     def _repeats(self, attributes: Positions) -> NDArray[np.int64]:
         """Return the ids that repeats name."""
-        ends = self.tokens.ends.take(self.references) - 2
+        reference_ends = self.tokens.ends.take(self.references)
+        ends = reference_ends - 2
         has_content = self.tokens.opening.take(self.references)
         demand(not has_content.any(), "a repeat with content")
         last_octets = self.block.octets.take(ends)

@@ -52,13 +52,18 @@ def check_repeats(elements: Elements, definitions: FastDefinitions) -> None:
     places = elements.references
     codes = elements.codes.take(places)
     targets = elements.ids.take(places)
-    demand((definitions.codes.array.take(targets) == codes).all(), "a repeat of another type")
+    target_codes = definitions.codes.array.take(targets)
+    demand((target_codes == codes).all(), "a repeat of another type")
     tokens = elements.tokens
-    compounds = np.flatnonzero(tokens.opening & ~tokens.leaf & (tokens.levels > 0))
+    is_compound = tokens.opening & ~tokens.leaf & (tokens.levels > 0)
+    compounds = np.flatnonzero(is_compound)
     open_types = np.zeros((DEEPEST + 2, definitions.width), np.bool_)
-    open_types[tokens.levels.take(compounds) + 1, elements.codes.take(compounds)] = True
+    child_levels = tokens.levels.take(compounds) + 1
+    compound_codes = elements.codes.take(compounds)
+    open_types[child_levels, compound_codes] = True
     np.logical_or.accumulate(open_types, axis=0, out=open_types)
-    type_indices = tokens.levels.take(places).astype(np.intp) * definitions.width + codes
+    levels = tokens.levels.take(places).astype(np.intp)
+    type_indices = levels * definitions.width + codes
     suspicious = places[open_types.ravel().take(type_indices)]
     if suspicious.size:
         _check_ancestors(elements, suspicious)
@@ -68,10 +73,13 @@ def _check_ancestors(elements: Elements, places: Positions) -> None:
     tokens = elements.tokens
     levels = tokens.levels.take(places)
     for level in range(1, int(levels.max())):
-        opening = np.flatnonzero(tokens.opening & (tokens.levels == level))
+        is_opening = tokens.opening & (tokens.levels == level)
+        opening = np.flatnonzero(is_opening)
         deeper = places[levels > level]
-        ancestors = opening.take(np.searchsorted(opening, deeper) - 1)
-        is_ancestor = elements.ids.take(ancestors) == elements.ids.take(deeper)
+        next_opening = np.searchsorted(opening, deeper)
+        ancestors = opening.take(next_opening - 1)
+        ancestor_ids = elements.ids.take(ancestors)
+        is_ancestor = ancestor_ids == elements.ids.take(deeper)
         demand(not is_ancestor.any(), "a repeat of an unfinished definition")
 
 
@@ -98,12 +106,14 @@ def cells_of(
     kind = column.engineering_type
     if kind in STACK_TYPES:
         texts, numbers = stacks.cells(ids, nulls, definitions)
-        return ColumnCells(column, pa.chunked_array([texts]), stacks=pa.chunked_array([numbers]))
+        text_chunks = pa.chunked_array([texts])
+        return ColumnCells(column, text_chunks, stacks=pa.chunked_array([numbers]))
     form = FORMS.get(kind, Form.TEXT)
     if form in NUMERIC:
         dtype = _DTYPES[NUMERIC[form]]
         return ColumnCells(column, integers(values.view(dtype)))
-    texts = pa.chunked_array([definitions.texts.take(pa.array(values, mask=nulls))])
+    text_numbers = pa.array(values, mask=nulls)
+    texts = pa.chunked_array([definitions.texts.take(text_numbers)])
     if kind == "process":
         return ColumnCells(column, texts, pids=integers(identities.pids(ids)))
     if kind == "thread":
@@ -224,7 +234,8 @@ class _FastTable:
     def add(self, elements: Elements) -> None:
         elements.check_closing()
         elements.count(len(self._definitions))
-        quotes = self._definitions.add(elements) + 2 * elements.references.size
+        definition_quotes = self._definitions.add(elements)
+        quotes = definition_quotes + 2 * elements.references.size
         quotes += self._stacks.add(elements, self._definitions)
         _check_quotes(elements, quotes)
         check_repeats(elements, self._definitions)

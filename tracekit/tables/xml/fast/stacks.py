@@ -84,19 +84,23 @@ class Frames:
         tokens = elements.tokens
         values = definitions.values.array
         for place in places.tolist():
-            tag = block.octets[tokens.starts[place] : tokens.ends[place] + 1].tobytes()
+            tag_octets = block.octets[tokens.starts[place] : tokens.ends[place] + 1]
+            tag = tag_octets.tobytes()
             demand(_BINARY.fullmatch(tag), "a binary with other attributes")
             _, name, uuid, arch, address, path = _values(tag)
             values[elements.ids[place]] = len(self._binary_rows)
-            self._binary_rows.append((name, uuid, arch, int(address, 16), path))
+            binary_row = (name, uuid, arch, int(address, 16), path)
+            self._binary_rows.append(binary_row)
 
     def _add_names(
         self, elements: Elements, frames: Positions, definitions: FastDefinitions
     ) -> None:
         names, addresses = _attributes(elements, frames, self._frame)
         numbers = np.arange(frames.size) + self.names.size
-        definitions.values.array[elements.ids.take(frames)] = numbers
-        self.names.extend(np.arange(frames.size) + len(definitions.texts))
+        frame_ids = elements.ids.take(frames)
+        definitions.values.array[frame_ids] = numbers
+        name_numbers = np.arange(frames.size) + len(definitions.texts)
+        self.names.extend(name_numbers)
         definitions.texts.extend(names)
         self._addresses.extend(addresses)
 
@@ -110,10 +114,12 @@ class Frames:
     ) -> None:
         values = definitions.values.array
         ids = elements.ids
-        opened = np.flatnonzero(elements.tokens.opening.take(frames))
+        is_opened = elements.tokens.opening.take(frames)
+        opened = np.flatnonzero(is_opened)
         binaries, paths, lines = np.full((3, frames.size), -1)
         owners = _parents(frames, opened, owned)
-        binaries[owners] = values.take(ids.take(owned))
+        owned_binaries = values.take(ids.take(owned))
+        binaries[owners] = owned_binaries
         if sources.size:
             of_paths, numbers = self._sources_of(elements, sources)
             parents = _parents(frames, opened, sources)
@@ -129,15 +135,19 @@ class Frames:
         tokens = elements.tokens
         starts = tokens.starts.take(places) + 1 + len(SOURCE)
         demand(tokens.opening.take(places).all(), "a source without a path")
-        has_line = (block.words[starts] & _ATTRIBUTE_MASK) == _LINE
+        attribute_words = block.words[starts] & _ATTRIBUTE_MASK
+        has_line = attribute_words == _LINE
         demand(has_line.all(), "a source without a line")
         ends = tokens.ends.take(places) - 1
-        demand((block.octets.take(ends) == _QUOTE).all(), "a source with other attributes")
+        end_octets = block.octets.take(ends)
+        demand((end_octets == _QUOTE).all(), "a source with other attributes")
         spans = Spans(block, starts + _ATTRIBUTE_LENGTH, ends)
         texts = spans.texts(np.arange(places.size))
-        inner = np.minimum(places + 1, elements.codes.size - 1)
+        last_place = elements.codes.size - 1
+        inner = np.minimum(places + 1, last_place)
         ids = elements.ids.take(inner)
-        is_path = (elements.codes.take(inner) == self._path) & ~tokens.closing.take(inner)
+        has_path_code = elements.codes.take(inner) == self._path
+        is_path = has_path_code & ~tokens.closing.take(inner)
         demand((is_path & (ids > 0)).all(), "a source without a path")
         return ids, _lines(texts)
 
@@ -151,10 +161,13 @@ class Frames:
         for name, values in zip(binary_fields, columns, strict=True):
             distinct_cells = pa.array(values, FRAMES.field(name).type)
             binary_columns.append(distinct_cells.take(binaries))
-        names = definitions.texts.take(pa.array(self.names.array))
+        name_numbers = pa.array(self.names.array)
+        names = definitions.texts.take(name_numbers)
         addresses = pa.array(self._addresses.array.copy())
-        sources = definitions.texts.take(_optional(self._sources.array))
-        lines = pa.array(self._lines.array.copy(), mask=self._sources.array < 0)
+        source_numbers = _optional(self._sources.array)
+        sources = definitions.texts.take(source_numbers)
+        has_no_source = self._sources.array < 0
+        lines = pa.array(self._lines.array.copy(), mask=has_no_source)
         arrays = [pa.array(numbers), names, addresses, *binary_columns, sources, lines]
         return pa.Table.from_arrays(arrays, schema=FRAMES)
 
@@ -178,16 +191,21 @@ def _attributes(
     block = elements.block
     tokens = elements.tokens
     words = elements.block.words
-    behind = elements.attributes[elements.codes.take(elements.definitions) == frame]
-    address_end = tokens.ends.take(places) - 1 - ~tokens.opening.take(places)
+    defined_codes = elements.codes.take(elements.definitions)
+    behind = elements.attributes[defined_codes == frame]
+    is_leaf = ~tokens.opening.take(places)
+    address_end = tokens.ends.take(places) - 1 - is_leaf
     demand((block.octets.take(address_end) == _QUOTE).all(), "a frame with other attributes")
     address = _opening_quotes(block, address_end) + 1
     name = behind + 1 + _ATTRIBUTE_LENGTH
     name_end = address - 1 - _ATTRIBUTE_LENGTH
     demand((name_end > name).all(), "a frame without a name")
-    demand((block.octets.take(name_end) == _QUOTE).all(), "a frame with other attributes")
-    demand(((words[behind + 1] & _ATTRIBUTE_MASK) == _NAME).all(), "a frame without a name")
-    has_address = (words[name_end + 1] & _ATTRIBUTE_MASK) == _ADDRESS
+    end_octets = block.octets.take(name_end)
+    demand((end_octets == _QUOTE).all(), "a frame with other attributes")
+    name_words = words[behind + 1] & _ATTRIBUTE_MASK
+    demand((name_words == _NAME).all(), "a frame without a name")
+    address_words = words[name_end + 1] & _ATTRIBUTE_MASK
+    has_address = address_words == _ADDRESS
     demand(has_address.all(), "a frame without an address")
     indices = np.arange(places.size)
     names = Spans(block, name, name_end).texts(indices)
@@ -215,7 +233,8 @@ def _addresses(texts: pa.Array) -> NDArray[np.uint64]:
     prefix = np.zeros(octets.size, np.bool_)
     prefix[offsets[:-1] + 1] = True
     demand((octets[prefix] == ord("x")).all(), "an address in other words")
-    demand((octets.take(offsets[:-1]) == ord("0")).all(), "an address in other words")
+    first_octets = octets.take(offsets[:-1])
+    demand((first_octets == ord("0")).all(), "an address in other words")
     is_allowed = _HEXADECIMAL.take(octets) | prefix
     demand(is_allowed[: offsets[-1]].all(), "an address in other words")
     return cast(texts, pa.uint64()).to_numpy()
@@ -229,7 +248,8 @@ def _lines(texts: pa.Array) -> Ids:
 def _parents(frames: Positions, opened: Positions, parts: Positions) -> Positions:
     """Return the frame of each part, by its place; `opened` are the frames that have any part."""
     demand(opened.size >= parts.size, "a frame with two parts of a kind")
-    parents = np.searchsorted(frames.take(opened), parts) - 1
+    next_parents = np.searchsorted(frames.take(opened), parts)
+    parents = next_parents - 1
     demand((np.diff(parents) > 0).all(), "a frame with two parts of a kind")
     return opened.take(parents)
 
@@ -249,7 +269,8 @@ class ExportStacks:
         self._parts = vocabulary.codes(("frame", "binary", SOURCE))
         self._width = vocabulary.lengths.size
         self._allowed = np.zeros((DEEPEST + 1, self._width), np.bool_)
-        for level, names in enumerate((("frame",), ("binary", SOURCE), ("path",))):
+        names_by_level = enumerate((("frame",), ("binary", SOURCE), ("path",)))
+        for level, names in names_by_level:
             self._allowed[_STACK_LEVEL + 1 + level] = vocabulary.codes(names)
         self._members = Growing(np.int64)
         self._worded = Growing(np.int64)
@@ -262,36 +283,45 @@ class ExportStacks:
         codes = elements.codes
         tokens = elements.tokens
         places = elements.places
-        is_stack = self._stacks.take(codes.take(elements.definitions))
+        defined_codes = codes.take(elements.definitions)
+        is_stack = self._stacks.take(defined_codes)
         stacks = elements.definitions[is_stack]
         names = codes.take(places)
         parts = self._parts.take(names)
         if not stacks.size:
             demand(not parts.any(), "a frame without a stack")
             return 0
-        worded = tokens.ends.take(stacks) > elements.attributes[is_stack] + 1
+        stack_ends = tokens.ends.take(stacks)
+        worded = stack_ends > elements.attributes[is_stack] + 1
         next_codes = codes.take(stacks + 1)
-        wrapping = self._stacks.take(next_codes) & ~tokens.closing.take(stacks + 1)
+        is_next_closing = tokens.closing.take(stacks + 1)
+        wrapping = self._stacks.take(next_codes) & ~is_next_closing
         levels = self._unwrapped_levels(elements, stacks[wrapping])
-        top = (levels == _STACK_LEVEL) & tokens.opening.take(places)
+        is_top_level = levels == _STACK_LEVEL
+        top = is_top_level & tokens.opening.take(places)
         owners = np.cumsum(top) - 1
         is_top_stack = self._stacks.take(names[top])
         unwrapped_count = stacks.size - np.count_nonzero(wrapping)
         demand(np.count_nonzero(is_top_stack) == unwrapped_count, _ASTRAY)
-        has_stack_owner = np.append(is_top_stack, np.False_).take(owners)
+        owner_flags = np.append(is_top_stack, np.False_)
+        has_stack_owner = owner_flags.take(owners)
         in_stack = has_stack_owner & (levels > _STACK_LEVEL)
-        allowed = self._allowed.take(levels * np.int64(self._width) + names)
+        level_codes = levels * np.int64(self._width) + names
+        allowed = self._allowed.take(level_codes)
         is_in_place = np.where(in_stack, allowed, ~parts)
         demand(is_in_place.all(), "a stack of other parts")
         frames = np.flatnonzero(names == self._frame)
-        frame_counts = np.bincount(owners.take(frames), minlength=is_top_stack.size)
+        frame_owners = owners.take(frames)
+        frame_counts = np.bincount(frame_owners, minlength=is_top_stack.size)
         counts = frame_counts[is_top_stack]
         demand((counts > 0).all(), "a stack without frames")
-        quotes = self.frames.add(elements, places[parts], definitions)
+        part_places = places[parts]
+        quotes = self.frames.add(elements, part_places, definitions)
         ids = elements.ids.take(places.take(frames))
         members = definitions.values.array.take(ids)
         numbers = np.arange(counts.size) + self._offsets.size - 1
-        self._offsets.extend(np.cumsum(counts) + self._members.size)
+        ends_of_stacks = np.cumsum(counts) + self._members.size
+        self._offsets.extend(ends_of_stacks)
         self._members.extend(members)
         self._number(elements, stacks, (worded, wrapping, numbers), definitions)
         return quotes
@@ -316,10 +346,13 @@ class ExportStacks:
         plain_ids = ids.take(stacks[is_plain])
         values[plain_ids] = numbers[is_plain]
         wrapped = ids.take(stacks[wrapping] + 1)
-        self._worded.extend(ids.take(stacks[worded]))
-        demand(not np.isin(wrapped, self._worded.array).any(), "a stack that wraps a wrapper")
+        worded_ids = ids.take(stacks[worded])
+        self._worded.extend(worded_ids)
+        wraps_worded = np.isin(wrapped, self._worded.array)
+        demand(not wraps_worded.any(), "a stack that wraps a wrapper")
         wrappers = ids.take(stacks[wrapping])
-        demand(not np.isin(wrapped, wrappers).any(), "a stack that wraps a wrapper")
+        wraps_wrapper = np.isin(wrapped, wrappers)
+        demand(not wraps_wrapper.any(), "a stack that wraps a wrapper")
         numbers[wrapping] = values.take(wrapped)
         is_silent_wrapper = wrapping & ~worded
         silent_ids = ids.take(stacks[is_silent_wrapper])
@@ -333,15 +366,20 @@ class ExportStacks:
         levels = tokens.levels.take(places)
         if not wrappers.size:
             return levels
-        demand((tokens.levels.take(wrappers) == _STACK_LEVEL).all(), _ASTRAY)
-        top = (levels == _STACK_LEVEL) & tokens.opening.take(places)
+        wrapper_levels = tokens.levels.take(wrappers)
+        demand((wrapper_levels == _STACK_LEVEL).all(), _ASTRAY)
+        is_top_level = levels == _STACK_LEVEL
+        top = is_top_level & tokens.opening.take(places)
         tops = places[top]
         wraps = np.zeros(tops.size, np.bool_)
         wraps[np.searchsorted(tops, wrappers)] = True
-        is_inside = wraps.take(np.cumsum(top) - 1) & (levels > _STACK_LEVEL)
-        children = places[is_inside & (levels == _STACK_LEVEL + 1)]
+        top_numbers = np.cumsum(top) - 1
+        is_inside = wraps.take(top_numbers) & (levels > _STACK_LEVEL)
+        is_child = is_inside & (levels == _STACK_LEVEL + 1)
+        children = places[is_child]
         demand(np.array_equal(children, wrappers + 1), "a stack of other parts")
-        demand((elements.ids.take(children) > 0).all(), "a stack of other parts")
+        child_ids = elements.ids.take(children)
+        demand((child_ids > 0).all(), "a stack of other parts")
         levels[is_inside] -= 1
         levels[np.searchsorted(places, wrappers)] = 0
         return levels
@@ -354,11 +392,14 @@ class ExportStacks:
         if not self._worded.size:
             return self._words(numbers, nulls, definitions), pa.array(numbers, mask=nulls)
         worded_ids = self._worded.array
-        places = np.minimum(np.searchsorted(worded_ids, ids), worded_ids.size - 1)
+        word_places = np.searchsorted(worded_ids, ids)
+        places = np.minimum(word_places, worded_ids.size - 1)
         worded = worded_ids.take(places) == ids
         text_numbers = np.where(worded, numbers, 0)
-        texts = definitions.texts.take(pa.array(text_numbers, mask=~worded))
-        numbers = np.where(worded, self._numbers.array.take(places), numbers)
+        text_places = pa.array(text_numbers, mask=~worded)
+        texts = definitions.texts.take(text_places)
+        worded_numbers = self._numbers.array.take(places)
+        numbers = np.where(worded, worded_numbers, numbers)
         without = worded if nulls is None else worded | nulls
         words = self._words(numbers, without, definitions)
         all_words = pc.call_function("coalesce", [texts, words])
@@ -375,10 +416,12 @@ class ExportStacks:
         depth = offsets.take(numbers + 1) - starts
         first_frames = self._members.array.take(starts)
         leaves = self.frames.names.array.take(first_frames)
-        names = definitions.texts.take(pa.array(leaves, mask=nulls))
+        leaf_numbers = pa.array(leaves, mask=nulls)
+        names = definitions.texts.take(leaf_numbers)
         deepest = int(depth.max(initial=1))
         counts = [f" ← ({count} other frames)" for count in range(deepest)]
-        cell_counts = pa.array(counts).take(pa.array(depth - 1))
+        depths = pa.array(depth - 1)
+        cell_counts = pa.array(counts).take(depths)
         parts = [names, cell_counts, _NOTHING]
         return pc.call_function("binary_join_element_wise", parts)
 
@@ -386,8 +429,10 @@ class ExportStacks:
         """Return the stacks and frames that were read so far."""
         if self._offsets.size == 1:
             return no_symbols()
-        offsets = pa.array(self._offsets.array.astype(np.int32))
-        members = pa.ListArray.from_arrays(offsets, pa.array(self._members.array.copy()))
+        offset_numbers = self._offsets.array.astype(np.int32)
+        offsets = pa.array(offset_numbers)
+        member_numbers = pa.array(self._members.array.copy())
+        members = pa.ListArray.from_arrays(offsets, member_numbers)
         numbers = pa.array(np.arange(len(members)))
         stacks = pa.Table.from_arrays([numbers, members], schema=STACKS)
         return Symbols(self.frames.table(definitions), stacks)

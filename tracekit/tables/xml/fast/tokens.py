@@ -79,7 +79,8 @@ def block(content: bytearray, size: int) -> RowBlock:
     """Return the first `size` bytes as a block; zeros replace some bytes after them."""
     content[size : size + _BEYOND] = bytes(_BEYOND)
     octets = np.frombuffer(content, np.uint8)
-    words = np.ndarray((size + _BEYOND - 8,), "<u8", content, strides=(1,))
+    word_count = size + _BEYOND - 8
+    words = np.ndarray((word_count,), "<u8", content, strides=(1,))
     return RowBlock(octets[:size], words, size)
 
 
@@ -118,13 +119,16 @@ def tokenize(block: RowBlock) -> Tokens:
     demand(angles.size and not angles.size & 1, "angles that do not pair")
     starts = angles[0::2].copy()
     ends = angles[1::2].copy()
-    demand((octets.take(starts) == _LESS).all(), "angles that do not alternate")
-    demand((octets.take(ends) == _GREATER).all(), "angles that do not alternate")
+    start_octets = octets.take(starts)
+    demand((start_octets == _LESS).all(), "angles that do not alternate")
+    end_octets = octets.take(ends)
+    demand((end_octets == _GREATER).all(), "angles that do not alternate")
     closing = octets.take(starts + 1) == _SLASH
     alone = octets.take(ends - 1) == _SLASH
     demand(not (closing & alone).any(), "a tag that closes twice")
     opening = ~(closing | alone)
-    depth = np.cumsum(opening.view(np.int8) - closing.view(np.int8), dtype=np.int32)
+    steps = opening.view(np.int8) - closing.view(np.int8)
+    depth = np.cumsum(steps, dtype=np.int32)
     is_nested = depth.min() >= 0 and depth.max() <= DEEPEST and depth[-1] == 0
     demand(is_nested, "tags that do not nest")
     levels = (depth - opening).astype(np.int8)
@@ -138,10 +142,12 @@ def tokenize(block: RowBlock) -> Tokens:
 def _check_gaps(block: RowBlock, tokens: Tokens) -> None:
     """Require that only leaves have text, and a newline follows each row."""
     gaps = tokens.starts[1:] - tokens.ends[:-1]
-    row_ends = np.flatnonzero(tokens.closing & (tokens.levels == 0))
+    is_row_end = tokens.closing & (tokens.levels == 0)
+    row_ends = np.flatnonzero(is_row_end)
     expected = np.ones(gaps.size, np.int64)
     expected[row_ends[:-1]] = 2
-    is_expected = (gaps == expected) | tokens.leaf[:-1]
+    has_expected_gap = gaps == expected
+    is_expected = has_expected_gap | tokens.leaf[:-1]
     demand(is_expected.all(), "text between tags")
     newlines = tokens.ends.take(row_ends) + 1
     is_filled = newlines[-1] == block.size - 1 and tokens.starts[0] == 0
@@ -157,7 +163,8 @@ def check_characters(block: RowBlock) -> None:
     if block.octets.view(np.int8).min() >= 0:
         return
     bounds = np.array([0, block.size], np.int32)
-    text = pa.StringArray.from_buffers(1, pa.py_buffer(bounds), pa.py_buffer(block.octets))
+    offsets_buffer = pa.py_buffer(bounds)
+    text = pa.StringArray.from_buffers(1, offsets_buffer, pa.py_buffer(block.octets))
     try:
         text.validate(full=True)
     except pa.ArrowInvalid as error:
@@ -189,10 +196,13 @@ class Vocabulary:
         mask = bytearray()
         for name in encoded:
             table += name.ljust(word_count * _WORD, b"\0")
-            mask += (b"\xff" * len(name)).ljust(word_count * _WORD, b"\0")
+            name_mask = b"\xff" * len(name)
+            mask += name_mask.ljust(word_count * _WORD, b"\0")
         # A row for each word of the names, a column for each name.
-        self._words = np.frombuffer(table, "<u8").reshape(-1, word_count).T.copy()
-        self._masks = np.frombuffer(mask, "<u8").reshape(-1, word_count).T.copy()
+        table_words = np.frombuffer(table, "<u8").reshape(-1, word_count)
+        self._words = table_words.T.copy()
+        mask_words = np.frombuffer(mask, "<u8").reshape(-1, word_count)
+        self._masks = mask_words.T.copy()
 
     def code(self, name: str) -> int:
         """Return the code of a name that is in the vocabulary."""
@@ -212,17 +222,21 @@ class Vocabulary:
 
         `places` may have more dimensions than `codes`, which is then the same for every row.
         """
-        first_words = block.words[places] & self._masks[0].take(codes)
-        matches = first_words == self._words[0].take(codes)
+        first_masks = self._masks[0].take(codes)
+        first_words = block.words[places] & first_masks
+        first_codes = self._words[0].take(codes)
+        matches = first_words == first_codes
         lengths = self.lengths.take(codes)
         for word in range(1, len(self._words)):
             longer = np.flatnonzero(lengths > _WORD * word)
             if not longer.size:
                 break
             longer_codes = codes.take(longer)
-            words = block.words[places[..., longer] + _WORD * word]
+            word_places = places[..., longer] + _WORD * word
+            words = block.words[word_places]
             words &= self._masks[word].take(longer_codes)
-            matches[..., longer] &= words == self._words[word].take(longer_codes)
+            matches_word = words == self._words[word].take(longer_codes)
+            matches[..., longer] &= matches_word
         return matches
 
     def identify(self, block: RowBlock, places: Positions) -> Codes:
@@ -231,10 +245,14 @@ class Vocabulary:
         beginnings = block.words[places]
         pending_rows = np.arange(places.size)
         while pending_rows.size:
-            code = self._code_at(block, int(places[pending_rows[0]]))
-            first_words = beginnings.take(pending_rows) & self._masks[0][code]
-            matching_rows = pending_rows[first_words == self._words[0][code]]
-            matching_rows = matching_rows[self._is(block, places.take(matching_rows), code)]
+            first_pending = int(places[pending_rows[0]])
+            code = self._code_at(block, first_pending)
+            pending_words = beginnings.take(pending_rows)
+            first_words = pending_words & self._masks[0][code]
+            is_matching = first_words == self._words[0][code]
+            matching_rows = pending_rows[is_matching]
+            is_whole_match = self._is(block, places.take(matching_rows), code)
+            matching_rows = matching_rows[is_whole_match]
             codes[matching_rows] = code
             pending_rows = pending_rows[codes.take(pending_rows) == _UNKNOWN]
         return codes
@@ -247,14 +265,16 @@ class Vocabulary:
         matches |= next_bytes == _NAME_END[1]
         matches |= next_bytes == _NAME_END[2]
         for word in range(1, -(-length // _WORD)):
-            masked_words = block.words[places + _WORD * word] & self._masks[word][code]
+            words = block.words[places + _WORD * word]
+            masked_words = words & self._masks[word][code]
             matches &= masked_words == self._words[word][code]
         return matches
 
     def _code_at(self, block: RowBlock, place: int) -> int:
         text = block.octets[place : place + _LONGEST].tobytes()
         ends = [text.find(end) for end in (b" ", b"/", b">")]
-        length = min([end for end in ends if end >= 0], default=0)
+        known_ends = [end for end in ends if end >= 0]
+        length = min(known_ends, default=0)
         name = text[:length]
         code = self._codes.get(name)
         if code is None:
@@ -278,8 +298,9 @@ class Spans:
         boundaries = np.empty(2 * starts.size, np.int32)
         boundaries[0::2] = starts
         boundaries[1::2] = ends
+        piece_count = max(2 * starts.size - 1, 0)
         self._pieces = pa.StringArray.from_buffers(
-            max(2 * starts.size - 1, 0), pa.py_buffer(boundaries), pa.py_buffer(block.octets)
+            piece_count, pa.py_buffer(boundaries), pa.py_buffer(block.octets)
         )
 
     def bounds(self, chosen: Positions) -> tuple[Positions, Positions]:
@@ -302,11 +323,13 @@ class Spans:
 
 
 def _unescape_texts(texts: pa.Array, escaped: NDArray[np.bool_]) -> pa.Array:
-    changed = texts.take(pa.array(np.flatnonzero(escaped)))
+    escaped_places = np.flatnonzero(escaped)
+    changed = texts.take(pa.array(escaped_places))
     for entity, character in _ENTITIES:
         options = pc.ReplaceSubstringOptions(entity, character)
         changed = pc.call_function("replace_substring", [changed], options)
-    return pc.call_function("replace_with_mask", [texts, pa.array(escaped), changed])
+    mask = pa.array(escaped)
+    return pc.call_function("replace_with_mask", [texts, mask, changed])
 
 
 def check_entities(block: RowBlock) -> None:
@@ -314,7 +337,9 @@ def check_entities(block: RowBlock) -> None:
     words = block.words[block.ampersands]
     is_known = np.zeros(words.size, np.bool_)
     for entity, _ in _ENTITIES:
-        mask = np.uint64((1 << 8 * len(entity)) - 1)
-        word = np.uint64(int.from_bytes(entity.encode(), "little"))
+        bit_count = 8 * len(entity)
+        mask = np.uint64((1 << bit_count) - 1)
+        letters = int.from_bytes(entity.encode(), "little")
+        word = np.uint64(letters)
         is_known |= (words & mask) == word
     demand(is_known.all(), "an entity that xctrace does not write")
