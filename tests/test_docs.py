@@ -24,8 +24,9 @@ from tracekit.base.recording import Provenance
 from tracekit.cli.main import application
 from tracekit.machine import StateLimits
 from tracekit.nightly.plan.document import STARTER
+from tracekit.nightly.plan.mistakes import keys_of
 from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference
-from tracekit.nightly.plan.reading import FOLLOWED, keys_of
+from tracekit.nightly.plan.reading import FOLLOWED
 from tracekit.pipeline import needed_tables
 from tracekit.tables.joins import read_inputs
 from tracekit.tables.schema import Column, ColumnKind, Schema

@@ -29,7 +29,7 @@ def test_thinned_jobs_are_counted_by_the_dispatches_that_a_trace_shows(
     starts = (np.arange(1000)[:, None] * MS + np.arange(1, 6) * 100_000).ravel()
     kept = starts[np.random.default_rng(7).random(5000) < share]
     counted = count(kept, 1000, each=5)
-    assert (counted.expected, counted.each) == (1000 * each, each)
+    assert (counted.expected, counted.jobs_per_step) == (1000 * each, each)
     assert counted.share == pytest.approx(share * 5 / each, abs=0.01)
     assert counted.is_enough is (share > 0.95)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysed import phases, table
-from tracekit.analysis.idle.work import union_target_rows as covered_by
+from tracekit.analysis.idle.surroundings import union_target_rows as covered_by
 from tracekit.analysis.intervals import (
     FOREVER,
     NEVER,

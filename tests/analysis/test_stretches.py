@@ -4,7 +4,7 @@ import numpy as np
 
 from analysed import given
 from stock import Stock
-from tracekit.analysis.rhythm import Beats
+from tracekit.analysis.beats import Beats
 from tracekit.analysis.stretches import group_beats
 
 

@@ -9,7 +9,8 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tracekit.nightly.history.changes import Changes, LevelStep, Ramp, trend
+from tracekit.nightly.history.changes import trend
+from tracekit.nightly.history.trend_changes import Changes, LevelStep, Ramp
 
 NOISE = 0.009
 _ODD = (0.25, -0.2)

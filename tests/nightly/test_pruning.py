@@ -18,11 +18,11 @@ from sqlalchemy import insert
 
 from stored_nights import night_of
 from tracekit.base.recording import Recording, mark
-from tracekit.nightly.history.changes import Changes, LevelStep, Ramp
 from tracekit.nightly.history.night import Accepted
 from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.schema import NIGHTS
 from tracekit.nightly.history.store.store import Store
+from tracekit.nightly.history.trend_changes import Changes, LevelStep, Ramp
 from tracekit.nightly.pruning import (
     Kind,
     Protection,

@@ -19,6 +19,7 @@ from tracekit.base.errors import InputError, ToolError
 from tracekit.base.files import notes_folder
 from tracekit.base.recording import Recording
 from tracekit.record import direct_reading as reading
+from tracekit.record.comparing import compare
 from tracekit.record.recorder import quiet
 from tracekit.record.target_rows import rows_of_target
 from tracekit.record.xctrace.command import Completed
@@ -237,8 +238,8 @@ def made(tmp_path: Path) -> Callable[..., Made]:
 
 
 def test_values_of_all_types_and_stacks_are_equal(made: Callable[..., Made]) -> None:
-    assert reading.compare(*made(TABLE)) == (3, "")
-    assert reading.compare(*made(profile())) == (2, "")
+    assert compare(*made(TABLE)) == (3, "")
+    assert compare(*made(profile())) == (2, "")
 
 
 @pytest.mark.parametrize(
@@ -263,7 +264,7 @@ def test_values_of_all_types_and_stacks_are_equal(made: Callable[..., Made]) -> 
 def test_the_first_cell_that_differs_is_named(
     made: Callable[..., Made], table: Table | None, old: str, new: str, difference: str
 ) -> None:
-    rows, difference_found = reading.compare(*made(table, old, new))
+    rows, difference_found = compare(*made(table, old, new))
     assert rows == (2 if table else 3)
     assert difference_found.startswith(difference)
 
@@ -273,10 +274,10 @@ def test_rows_and_columns_that_are_not_there_are_differences(made: Callable[...,
     text = export.read_text()
     head, _, later_rows = text.rpartition("<row>")
     export.write_text(head + later_rows.partition("</row>\n")[2])
-    assert reading.compare(export, table, toc) == (2, "it has 3 rows, exported 2")
-    assert reading.compare(export, table, toc, max_rows=2) == (2, "")
+    assert compare(export, table, toc) == (2, "it has 3 rows, exported 2")
+    assert compare(export, table, toc, max_rows=2) == (2, "")
     export.write_text(text.replace("<mnemonic>state<", "<mnemonic>mood<"))
-    rows, difference_found = reading.compare(export, table, toc)
+    rows, difference_found = compare(export, table, toc)
     assert (rows, "state" in difference_found, "mood" in difference_found) == (0, True, True)
 
 
@@ -285,10 +286,10 @@ def test_a_cut_export_is_not_compared_and_a_damaged_one_differs(made: Callable[.
     whole_text = export.read_text()
     export.write_text(whole_text[:-60])
     with pytest.raises(InputError):
-        reading.compare(export, table, toc)
+        compare(export, table, toc)
     export.write_text(whole_text)
     table.file.write_bytes(b"x\x9c\0")
-    _, difference_found = reading.compare(export, table, toc)
+    _, difference_found = compare(export, table, toc)
     assert difference_found.startswith("it cannot be read directly: recording.trace: corespace/")
 
 

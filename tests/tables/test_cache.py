@@ -34,12 +34,12 @@ from tracekit.tables.direct import Stored, TableRef
 from tracekit.tables.exports import (
     PRUNED_NOTE,
     PrunedExport,
-    TableHeader,
     find_pruned_exports,
     index,
     note_pruned_exports,
 )
 from tracekit.tables.flat import Flat, read_flat
+from tracekit.tables.headers import TableHeader
 from tracekit.tables.losses import Flaw
 from tracekit.tables.place import Choice
 from tracekit.tables.tables import Tables

@@ -9,16 +9,8 @@ import pytest
 from tracekit.base.errors import InputError, UsageError
 from tracekit.base.recording import Process
 from tracekit.tables.direct import Listed
-from tracekit.tables.exports import (
-    Content,
-    ExportIndex,
-    TableHeader,
-    headers,
-    identify,
-    index,
-    of_one_run,
-    select_run,
-)
+from tracekit.tables.exports import Content, ExportIndex, identify, index, of_one_run, select_run
+from tracekit.tables.headers import TableHeader, headers
 from tracekit.tables.losses import Flaw, Loss
 from tracekit.tables.place import OPEN, Choice, TablePlace
 from tracekit.tables.toc import Toc, TocRun, TocTable, read_toc
@@ -130,7 +122,7 @@ def test_it_does_not_matter_where_blocks_are_cut(
         "<node/>",
         node("n:uint32", ROW, schema="one", table=11),
     )
-    monkeypatch.setattr("tracekit.tables.exports._BLOCK", size)
+    monkeypatch.setattr("tracekit.tables.headers._BLOCK", size)
     assert headers(path) == [
         TableHeader("one", xpath(4), 1, rows=True),
         TableHeader("two", xpath(9), 2),

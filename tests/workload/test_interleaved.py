@@ -33,8 +33,9 @@ from tracekit.workload.interleaved.protocol import (
     line_of,
     request_of,
 )
-from tracekit.workload.interleaved.resident import Notes, Resident, calibrate, step_times, work_of
+from tracekit.workload.interleaved.resident import Resident, calibrate, step_times, work_of
 from tracekit.workload.worker.loop import StepLoop
+from tracekit.workload.worker.notes import Notes
 from tracekit.workload.worker.stopping import Stop
 from tracekit.workload.workload import IDLE, Measured, Step, Work
 

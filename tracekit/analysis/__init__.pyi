@@ -1,6 +1,8 @@
 from . import tracks as tracks
 from .analyze import analyze as analyze
 from .analyze import used_tables as used_tables
+from .beats import beats as beats
+from .beats import spikes as spikes
 from .completeness import count_jobs as count_jobs
 from .counters import CounterKind as CounterKind
 from .crowd import crowd_of as crowd_of
@@ -57,8 +59,6 @@ from .result import reasons as reasons
 from .result import redact_result as redact_result
 from .result import saving_range as saving_range
 from .result import silence as silence
-from .rhythm import beats as beats
-from .rhythm import spikes as spikes
 from .rows import Rows as Rows
 from .rows import rows as rows
 from .rule import Evidence as Evidence

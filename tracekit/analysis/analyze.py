@@ -179,11 +179,11 @@ def complete_findings(findings: Iterable[Finding], tokens: int | None) -> list[F
     `within` is kept only if that rule has a finding with a saving, which then includes this one's.
     """
     findings = list(findings)
-    there = {finding.rule for finding in findings if finding.saving}
+    rules_with_saving = {finding.rule for finding in findings if finding.saving}
     return [
         replace(
             finding,
-            within=finding.within if finding.within in there else "",
+            within=finding.within if finding.within in rules_with_saving else "",
             saving_per_token=None
             if finding.saving is None or not tokens
             else finding.saving / tokens,

@@ -27,12 +27,12 @@ _USUAL = 0.9  # quantile of the jobs in a step
 class Completeness:
     """The GPU jobs of the steady steps: those in the trace, and those that the workload made.
 
-    `each` is the number of jobs that a step must have.
+    `jobs_per_step` is the number of jobs that a step must have.
     """
 
     recorded: int
     expected: int
-    each: int = 1
+    jobs_per_step: int = 1
 
     @property
     def share(self) -> float:
@@ -62,11 +62,13 @@ def require_rows(completeness: Completeness | None) -> None:
         raise Unavailable(reason)
 
 
-def count_jobs(starts: Times, ends: Times, jobs: Times, each: int, margin: int = 0) -> Completeness:
+def count_jobs(
+    starts: Times, ends: Times, jobs: Times, dispatches: int, margin: int = 0
+) -> Completeness:
     """Count the jobs that began in steady steps; all times are in ns of one clock.
 
     `starts` and `ends` are those of the steps, in order; `jobs` the starts of the target's GPU
-    intervals; `each` the dispatches of a step by the workload's own count; `margin` what the clocks
+    intervals; `dispatches` those of a step by the workload's own count; `margin` what the clocks
     may be off. Dispatches may share an encoder, so a step must have only as many jobs as every
     tenth step has, up to its dispatches. Jobs beyond those that a stretch of steps must have do not
     make up for those that another one lacks.
@@ -74,13 +76,13 @@ def count_jobs(starts: Times, ends: Times, jobs: Times, each: int, margin: int =
     bounds = np.append(starts, max(int(ends[-1]), int(starts[-1]) + 1) + margin)
     bounds[0] -= margin
     per_step, _ = np.histogram(jobs, bounds)
-    each = max(1, min(each, _find_usual_jobs(starts, jobs)))
+    jobs_per_step = max(1, min(dispatches, _find_usual_jobs(starts, jobs)))
     size = max(_BLOCK, len(starts) // _BLOCKS)
     places = np.arange(0, len(starts), size)
     per_block = np.add.reduceat(per_step, places)
     steps_per_block = np.diff(np.append(places, len(starts)))
-    recorded = np.minimum(per_block, each * steps_per_block).sum()
-    return Completeness(int(recorded), each * len(starts), each)
+    recorded = np.minimum(per_block, jobs_per_step * steps_per_block).sum()
+    return Completeness(int(recorded), jobs_per_step * len(starts), jobs_per_step)
 
 
 def _find_usual_jobs(starts: Times, jobs: Times) -> int:

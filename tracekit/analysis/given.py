@@ -38,7 +38,8 @@ from tracekit.analysis.idle.gaps import (
     waits_table,
 )
 from tracekit.analysis.idle.samples import meanwhile_table
-from tracekit.analysis.idle.work import surroundings, timeline_table, work_of
+from tracekit.analysis.idle.surroundings import surroundings
+from tracekit.analysis.idle.work import timeline_table, work_of
 from tracekit.analysis.inject import Unavailable, asked_tables, inject
 from tracekit.analysis.iterations import (
     iterations_table,

@@ -16,7 +16,7 @@ from tracekit.analysis.intervals import IntervalSet, Times, Window
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.iterations import steady_iterations
 from tracekit.analysis.machine import MORE_DISTURBED, disturbed_share, share_below_best
-from tracekit.analysis.rhythm import find_border
+from tracekit.analysis.modes import find_border
 from tracekit.analysis.scope import Device, Targets, of_a_server, require_alike
 from tracekit.analysis.trends import Numbers, TrendLine, fit_trend
 from tracekit.analysis.upkeep import ALLOCATION, MemoryLevels, levels

@@ -99,14 +99,14 @@ class Refreshes:
     counts: Times
 
     @property
-    def usual(self) -> int:
+    def usual_count(self) -> int:
         """The number of refreshes that fast frames take."""
         return int(np.quantile(self.counts, _FAST, method="lower"))
 
     @property
     def missed_share(self) -> float:
         """The share of the frames that take more refreshes than fast ones."""
-        return float((self.counts > self.usual).mean())
+        return float((self.counts > self.usual_count).mean())
 
 
 def find_refreshes(starts: Times) -> Refreshes | None:
@@ -123,10 +123,10 @@ def find_refreshes(starts: Times) -> Refreshes | None:
         period = 1e9 / rate
         counts = np.round(steps / period).astype(np.int64)
         near = np.abs(steps - counts * period) <= _NEAR_A_REFRESH * period
-        usual = near & (counts >= 1) & (counts <= _MOST_REFRESHES)
-        if usual.mean() < _MOSTLY_ALIKE:
+        is_on_grid = near & (counts >= 1) & (counts <= _MOST_REFRESHES)
+        if is_on_grid.mean() < _MOSTLY_ALIKE:
             continue
-        refreshes = Refreshes(period, counts[usual])
+        refreshes = Refreshes(period, counts[is_on_grid])
         if _RARER <= refreshes.missed_share <= 1 - _RARER:
             return refreshes
     return None

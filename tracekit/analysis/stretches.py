@@ -7,8 +7,8 @@ the tokens between the chunks of long prompts, does not belong to it, but has a 
 import numpy as np
 import pandas as pd
 
+from tracekit.analysis.beats import FEWEST, Beats
 from tracekit.analysis.intervals import NEVER
-from tracekit.analysis.rhythm import FEWEST, Beats
 from tracekit.analysis.structure import begins_of
 
 _BRIEF = 10_000  # ns: shorter pauses count as none

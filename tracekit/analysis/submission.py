@@ -12,8 +12,8 @@ from tracekit.analysis.idle.levers import MANY_WAITS, Habits
 from tracekit.analysis.idle.pieces import Cause, Party
 from tracekit.analysis.idle.polls import find_polling
 from tracekit.analysis.idle.samples import host_words, other_thread
+from tracekit.analysis.idle.surroundings import union_target_rows
 from tracekit.analysis.idle.threads import threads_of
-from tracekit.analysis.idle.work import union_target_rows
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import NEVER, IntervalSet, Window, clip, spans
 from tracekit.analysis.iterations import Loop, unit

@@ -30,9 +30,12 @@ from tracekit.nightly.history.night import (
     TracedFinding,
 )
 from tracekit.nightly.plan.plan import Capture, NightPlan
+from tracekit.nightly.session.checks import check
 from tracekit.nightly.session.child import PreparedCapture, prepared
-from tracekit.nightly.session.measuring import check, measure, overhead, trace
+from tracekit.nightly.session.measuring import measure
 from tracekit.nightly.session.program import BudgetSpentError, ParityError
+from tracekit.nightly.session.tracing import trace
+from tracekit.nightly.session.turn_values import overhead
 from tracekit.nightly.session.worktree import kind_of
 from tracekit.record import Progress
 

@@ -30,10 +30,10 @@ from tracekit.base import (
     mark,
     noting,
 )
-from tracekit.nightly.history.changes import Changes
 from tracekit.nightly.history.listing import course_in
 from tracekit.nightly.history.night import DOCUMENT, Accepted, moment_in
 from tracekit.nightly.history.steps import Series
+from tracekit.nightly.history.trend_changes import Changes
 from tracekit.record import Progress, quiet, size
 from tracekit.tables import DIRECT_NOTE as DIRECT
 from tracekit.tables import (

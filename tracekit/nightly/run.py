@@ -16,7 +16,8 @@ from tracekit.machine import environment, git_commit, machine_name, window_words
 from tracekit.nightly.captures import CaptureRunner, NightSteps
 from tracekit.nightly.dry_run import select_captures
 from tracekit.nightly.folder import NightFolder, NightWriter, make_output, night_id
-from tracekit.nightly.gate.drift import anchors_due, with_drift, with_previous
+from tracekit.nightly.gate.anchors import anchors_due, with_previous
+from tracekit.nightly.gate.drift import with_drift
 from tracekit.nightly.gate.judge import advise, night_outcome
 from tracekit.nightly.gate.withhold import withhold
 from tracekit.nightly.history.night import KINDS, Night

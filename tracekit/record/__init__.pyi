@@ -11,8 +11,8 @@ from .event_export import trace_clock as trace_clock
 from .gputrace import capture_gpu as capture_gpu
 from .imports import bring as bring
 from .imports import choose_run as choose_run
-from .imports import recordings_of as recordings_of
 from .imports import run_and_targets as run_and_targets
+from .inputs import recordings_of as recordings_of
 from .observe import find_ignored_options as find_ignored_options
 from .opening import What as What
 from .opening import opening as opening

@@ -14,10 +14,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 import msgspec
-import pandas as pd
 
 from tracekit.base import (
     InputError,
@@ -29,6 +28,7 @@ from tracekit.base import (
     notes_folder,
     save,
 )
+from tracekit.record.comparing import compare
 from tracekit.record.recorder import Progress
 from tracekit.record.xctrace import exporting
 from tracekit.record.xctrace.recorder import XctraceRecorder
@@ -38,7 +38,6 @@ from tracekit.tables import (
     Bundle,
     BundleRun,
     Direct,
-    Flat,
     Stored,
     TableStore,
     Toc,
@@ -48,7 +47,6 @@ from tracekit.tables import (
     note_direct,
     open_bundle,
     places_of,
-    read_flat,
     read_toc,
     select_tables,
     write_toc,
@@ -144,82 +142,6 @@ def read_note(file: Path, blank: _Note) -> _Note:
 def recall(build: str, folder: Path) -> KnownBundles:
     """Return the comparisons of a build; an unreadable note or one of a newer form is ignored."""
     return read_note(note_file(folder, _NOTE, build), KnownBundles(build))
-
-
-MOST_ROWS = 50_000
-
-
-def compare(export: Path, table: Stored, toc: Toc, max_rows: int = MOST_ROWS) -> tuple[int, str]:
-    """Compare the first rows of a table in a bundle with its export by xctrace.
-
-    Returns the number of rows compared, and the first difference in words, empty if there is none.
-    Raise InputError if the export cannot be read, so that nothing can be compared with it.
-    """
-    exported = read_flat(export, toc=toc)
-    if exported.notes.damage:
-        raise InputError(f"{export} is cut or damaged.")
-    try:
-        direct = read_flat(table, toc=toc)
-    except InputError as error:
-        return 0, f"it cannot be read directly: {error.message.rstrip('.')}"
-    if direct.notes.damage:
-        return 0, f"it cannot be read directly: {direct.notes.damage[0]}"
-    return _compare_cells(_cells(direct, max_rows), _cells(exported, max_rows))
-
-
-def _compare_cells(direct: pd.DataFrame, exported: pd.DataFrame) -> tuple[int, str]:
-    """Return the number of rows compared and the first difference; see `compare`."""
-    if list(exported) != list(direct):
-        direct_names = ", ".join(map(str, direct))
-        exported_names = ", ".join(map(str, exported))
-        return 0, f"its columns are {direct_names}, exported {exported_names}"
-    rows = min(len(exported), len(direct))
-    for name in direct:
-        direct_cells = direct[name][:rows]
-        exported_cells = exported[name][:rows]
-        equal_cells = (direct_cells == exported_cells) | (
-            direct_cells.isna() & exported_cells.isna()
-        )
-        if not equal_cells.all():
-            place = int(equal_cells.argmin())
-            direct_word = _word(direct_cells.iloc[place])
-            exported_word = _word(exported_cells.iloc[place])
-            difference = f"{direct_word} directly, {exported_word} exported"
-            return rows, f"row {place + 1}, {name}: {difference}"
-    if len(exported) != len(direct):
-        return rows, f"it has {len(direct):,} rows, exported {len(exported):,}"
-    return rows, ""
-
-
-def _cells(flat: Flat, max_rows: int) -> pd.DataFrame:
-    """Return the first rows, with None in empty cells, and stacks in words instead of numbers.
-
-    Two readers may number stacks differently.
-    """
-    frame = flat.frame[:max_rows].astype(object)
-    frame = frame.where(frame.notna(), None)
-    for name in flat.names:
-        if name.endswith(".stack"):
-            frame[name] = _spell_stacks(frame[name], flat)
-    return frame
-
-
-def _spell_stacks(numbers: "pd.Series[Any]", flat: Flat) -> "pd.Series[Any]":
-    """Return the stacks of a column of numbers, each as the words of its frames."""
-    stacks = flat.symbols.stacks["frames"]
-    frames = flat.symbols.frames.drop_columns(["frame"])
-    words: dict[Any, str | None] = {None: None}
-    for number in numbers.dropna().unique():
-        members = frames.take(stacks[int(number)].values).to_pylist()
-        frame_words = [" ".join(map(str, member.values())) for member in members]
-        words[number] = "; ".join(frame_words)
-    return numbers.map(words)
-
-
-def _word(value: object) -> str:
-    if value is None:
-        return "nothing"
-    return repr(value)[:80]
 
 
 _REPORT = "`tracekit doctor` shows it again, to be reported with the build of Xcode."

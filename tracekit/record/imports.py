@@ -1,6 +1,5 @@
 """Make a run's folder from a recording that was made elsewhere: exports or bundles."""
 
-import re
 import shutil
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -30,28 +29,24 @@ from tracekit.base import (
     unpack_bundle,
 )
 from tracekit.record.host.exports import write_rows
+from tracekit.record.inputs import ExportFiles, find_inputs, name_of, recordings_of
 from tracekit.record.recorder import Progress
 from tracekit.record.recorders import choose, choose_used_schemas
 from tracekit.record.xctrace.exporting import Choose
 from tracekit.record.xctrace.tool import find_xctrace
 from tracekit.tables import (
-    PACKED,
     PARQUET,
-    SUFFIX,
     Choice,
     Tables,
     TocRun,
     direct,
-    export_files,
     identify,
     index,
-    is_bundle,
     is_xcode_counters,
     leave_in_place,
     losses_of_run,
     read_toc,
     read_xcode_counters,
-    refusal,
     select_run,
     sentences,
 )
@@ -62,117 +57,6 @@ _OF_PROCESSES = (
     *("cpu_profile", "cycle_profile"),
 )
 _DEVICE = (("model", "model"), ("system", "platform"), ("release", "os-version"))
-_TOC = re.compile(r"(?<![^\W_])toc(?![^\W_])", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class ExportFiles:
-    """The exports of one recording: a name, its TOC if there is one, its tables."""
-
-    name: str
-    toc: Path | None
-    tables: tuple[Path, ...]
-
-
-def find_inputs(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
-    """Return bundles, packed or not, and files that may be exports, each once."""
-    bundles: list[Path] = []
-    files: list[Path] = []
-    for path in paths:
-        if not path.exists():
-            raise UsageError(f"{path} does not exist.")
-        if _is_recording(path):
-            bundles.append(path)
-        elif path.is_dir():
-            bundles += _find_bundles(path)
-            files += export_files(path)
-            files += sorted(filter(is_xcode_counters, path.iterdir()))
-        else:
-            files.append(path)
-    return _each_once(bundles), _each_once(files)
-
-
-def _find_bundles(folder: Path) -> list[Path]:
-    candidates = [entry for entry in folder.iterdir() if SUFFIX in entry.name.lower()]
-    return sorted(filter(_is_recording, candidates))
-
-
-def name_of(bundle: Path) -> str:
-    """Return the name of a bundle, packed or not, without its suffixes."""
-    suffixes = rf"({re.escape(SUFFIX)})?({re.escape(PACKED)})?$"
-    return re.sub(suffixes, "", bundle.name, count=1, flags=re.IGNORECASE)
-
-
-def _is_recording(path: Path) -> bool:
-    return is_bundle(path) or (path.suffix.lower() == PACKED and path.is_file())
-
-
-def _each_once(paths: Sequence[Path]) -> list[Path]:
-    """Leave out a file that was named twice, in whatever words: its rows would count twice.
-
-    It keeps its first name, at the place of its last.
-    """
-    first_names: dict[Path, Path] = {}
-    for path in paths:
-        file = path.resolve()
-        first_names[file] = first_names.pop(file, path)
-    return list(first_names.values())
-
-
-def recordings_of(files: Sequence[Path]) -> list[ExportFiles]:
-    """Sort files into recordings: a TOC and the tables whose names hold the TOC's.
-
-    Raise InputError if a file is not an export, or belongs to none or several of the TOCs.
-    """
-    tocs: list[Path] = []
-    tables: list[Path] = []
-    unknown_files: list[Path] = []
-    for file in dict.fromkeys(files):
-        match identify(file).kind:
-            case "toc":
-                tocs.append(file)
-            case "tables":
-                tables.append(file)
-            case "unknown":
-                unknown_files.append(file)
-    if unknown_files:
-        raise refusal(unknown_files[0])
-    if not tocs and not tables:
-        return []
-    if not tocs:
-        return [ExportFiles(tables[0].stem, None, tuple(tables))]
-    if len(tocs) == 1:
-        return [ExportFiles(_key(tocs[0]), tocs[0], tuple(tables))]
-    tables_by_toc: dict[Path, list[Path]] = {toc: [] for toc in tocs}
-    for table in tables:
-        tables_by_toc[_owner(table, tocs)].append(table)
-    return [ExportFiles(_key(toc), toc, tuple(owned)) for toc, owned in tables_by_toc.items()]
-
-
-def _owner(table: Path, tocs: Sequence[Path]) -> Path:
-    """Return the TOC in the table's folder whose name is the longest part of the table's name."""
-    longest = 0
-    best_tocs: list[Path] = []
-    for toc in tocs:
-        key = _key(toc)
-        if toc.parent != table.parent or key not in table.stem:
-            continue
-        if len(key) > longest:
-            longest = len(key)
-            best_tocs = []
-        if len(key) == longest:
-            best_tocs.append(toc)
-    if len(best_tocs) != 1:
-        raise InputError(
-            f"It is not clear to which of {len(tocs)} TOCs {table} belongs.",
-            hint="Import one recording at a time: its TOC and its tables.",
-        )
-    return best_tocs[0]
-
-
-def _key(toc: Path) -> str:
-    """Return the name of a TOC's recording: gpu_baseline_toc → gpu_baseline."""
-    return _TOC.sub("", toc.stem).strip("-_. ") or toc.parent.name
 
 
 def describe_origin(

@@ -23,7 +23,8 @@ from tracekit.base import (
     own_version,
     stage,
 )
-from tracekit.record.imports import describe_import, name_of, open_tables
+from tracekit.record.imports import describe_import, open_tables
+from tracekit.record.inputs import name_of
 from tracekit.record.recorder import Progress
 from tracekit.record.recorders import choose_used_schemas, xctrace_here
 from tracekit.record.supervisor import Supervisor, size

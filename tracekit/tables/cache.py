@@ -31,15 +31,9 @@ from tracekit.base import InputError, RecordingError, decode_json, open_input, s
 from tracekit.tables.convert import convert, file_name, symbol_files
 from tracekit.tables.direct import Listed, Stored, TableRef
 from tracekit.tables.drift import ReadNotes
-from tracekit.tables.exports import (
-    PARQUET,
-    ExportIndex,
-    PrunedExport,
-    TableHeader,
-    find_pruned_exports,
-    index,
-)
+from tracekit.tables.exports import PARQUET, ExportIndex, PrunedExport, find_pruned_exports, index
 from tracekit.tables.flat import Flat, read_flat
+from tracekit.tables.headers import TableHeader
 from tracekit.tables.layout import frame_of
 from tracekit.tables.losses import EncodingEvidence, Flaw, Loss, Severity, collecting, report
 from tracekit.tables.place import OPEN, Choice, Stamp, lasting, stamp, xpath_of

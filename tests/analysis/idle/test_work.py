@@ -5,16 +5,8 @@ import pandas as pd
 import pytest
 
 from analysed import MS, completed, make_named_table, rows, table, work
-from tracekit.analysis.idle.work import (
-    NEVER,
-    DeviceWork,
-    Surroundings,
-    find_encoding,
-    moments,
-    of_buffer,
-    surroundings,
-    work_of,
-)
+from tracekit.analysis.idle.surroundings import Surroundings, find_encoding, moments, surroundings
+from tracekit.analysis.idle.work import NEVER, DeviceWork, of_buffer, work_of
 from tracekit.analysis.intervals import FOREVER
 from tracekit.analysis.scope import Device
 

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from gate_night import make_pairs
-from tracekit.nightly.gate.drift import Past, anchors_due, beginning_of, drift_of, with_drift
+from tracekit.nightly.gate.anchors import anchors_due
+from tracekit.nightly.gate.drift import beginning_of, drift_of, with_drift
+from tracekit.nightly.gate.past import Past
 from tracekit.nightly.history.night import Accepted, Described, Entry, Judged, Night, Outcome
 from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.plan.plan import Capture, Gated, Reference

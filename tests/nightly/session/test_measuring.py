@@ -26,23 +26,19 @@ from tracekit.machine.state import JUDGED, State
 from tracekit.machine.watch import Watch
 from tracekit.nightly.history.night import Pair
 from tracekit.nightly.plan.plan import Reference
+from tracekit.nightly.session.checks import check, grid_of
 from tracekit.nightly.session.child import PreparedCapture
-from tracekit.nightly.session.measuring import (
+from tracekit.nightly.session.measuring import measure, order_of
+from tracekit.nightly.session.program import BudgetSpentError, ParityError
+from tracekit.nightly.session.tracing import arguments_of, options, trace
+from tracekit.nightly.session.turn_values import (
     MORE_IS_WORSE,
-    arguments_of,
-    check,
-    grid_of,
-    measure,
-    options,
-    order_of,
     overhead,
     require_steps,
-    trace,
     traced_values,
     values_of,
     worst,
 )
-from tracekit.nightly.session.program import BudgetSpentError, ParityError
 from tracekit.workload.interleaved.protocol import Finished, StepTimes
 from tracekit.workload.workload import Measured
 

@@ -24,7 +24,8 @@ import numpy as np
 from gate_simulation import inserted
 from nights.noise import METRIC, Noise, pairs, tonight
 from nights.rates import Rate, table
-from tracekit.nightly.gate.drift import anchors_due, with_drift
+from tracekit.nightly.gate.anchors import anchors_due
+from tracekit.nightly.gate.drift import with_drift
 from tracekit.nightly.gate.judge import judge_entry, needs_second_session, outcome_of
 from tracekit.nightly.history.night import Described, Entry, Night, Outcome, ReferenceKind
 from tracekit.nightly.history.steps import Point, Series

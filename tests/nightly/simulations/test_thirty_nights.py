@@ -6,8 +6,8 @@ import pytest
 
 from month.repository import Planned
 from thirty_nights import Ended, Month, lived, summary
-from tracekit.nightly.history.changes import LevelStep
 from tracekit.nightly.history.night import Night, Outcome
+from tracekit.nightly.history.trend_changes import LevelStep
 
 pytestmark = pytest.mark.campaign
 

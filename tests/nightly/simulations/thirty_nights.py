@@ -25,10 +25,10 @@ from pathlib import Path
 
 from month.repository import CAPTURE, Planned, begin, commit
 from tracekit.base.units import percent
-from tracekit.nightly.history.changes import LevelStep
 from tracekit.nightly.history.night import Judged, Night, Outcome
 from tracekit.nightly.history.steps import steps_of
 from tracekit.nightly.history.store.store import Store
+from tracekit.nightly.history.trend_changes import LevelStep
 from tracekit.nightly.plan.reading import read_plan
 from tracekit.nightly.run import run_night
 

@@ -12,12 +12,15 @@ from lxml import html
 import made_nights
 import short_nights as made
 from tracekit.base.redaction import Redaction
-from tracekit.nightly.history.changes import Changes, LevelStep, Ramp
 from tracekit.nightly.history.night import Accepted, Described, Entry, Night, Outcome, TracedFinding
 from tracekit.nightly.history.steps import Series
 from tracekit.nightly.history.store.decisions import Missed
+from tracekit.nightly.history.trend_changes import Changes, LevelStep, Ramp
 from tracekit.nightly.trend import page as pages
 from tracekit.nightly.trend.course import courses_of
+from tracekit.nightly.trend.findings import Claim, FindingRow, claims_of, finding_rows
+from tracekit.nightly.trend.headline import headline_of, lost_of, stale_of, tally_of
+from tracekit.nightly.trend.turns import turns_of
 
 HOSTILE = "</script></title><script>alert(1)</script>\u202e\ud800\x00"
 NOW = "2026-11-05T08:00:00+00:00"
@@ -217,7 +220,7 @@ def test_the_page_begins_with_the_worst_in_few_words() -> None:
             for number, outcome in enumerate(outcomes)
         ]
         courses = courses_of([], [made.night(4, *entries)], [], [])
-        page_headline = pages.headline_of(courses, NOW)
+        page_headline = headline_of(courses, NOW)
         assert [page_headline.tone, page_headline.sign, page_headline.words] == headline, outcomes
         words = [
             word for word in f"{page_headline.sign} {page_headline.words}".split() if word.isascii()
@@ -254,9 +257,9 @@ def test_a_capture_and_its_anchor_are_one_row_one_name_and_one_change() -> None:
     assert cells[2] == "Step p50 decideswith it Step p99 +10.0 %, worse"
     won_back = [made.night(1, made.entry(WORSE), made.entry(WORSE, "paged-anchor"))]
     won_back += [made.night(2, made.entry())]
-    assert pages.headline_of(courses_of([], won_back, [], []), NOW).sign == "✓ OK"
+    assert headline_of(courses_of([], won_back, [], []), NOW).sign == "✓ OK"
     old = [made.night(4, made.entry(WORSE), made.entry(WORSE, "paged-anchor"))]
-    assert pages.headline_of(courses_of([], old, [], []), NOW).words.startswith("paged, ")
+    assert headline_of(courses_of([], old, [], []), NOW).words.startswith("paged, ")
 
 
 def test_a_change_point_has_its_certainty_and_other_changes() -> None:
@@ -273,13 +276,13 @@ def test_a_change_point_has_its_certainty_and_other_changes() -> None:
     course = made.course(nights, series)
     assert [
         (turn.time, turn.change, turn.tone, turn.levels, turn.doubt, turn.with_it)
-        for turn in pages.turns_of(course, series, Changes(steps))
+        for turn in turns_of(course, series, Changes(steps))
     ] == [
         (made.make_start_time(2), "+100.0 %, worse", "error", "1 ms → 2 ms", "", ""),
         (made.make_start_time(3), "-5.0 %, better", "good", "0.0 % → -5.0 % from the reference",
          "2 to 4", "MLX 1 → 2"),
     ]  # fmt: skip
-    neither = pages.turns_of(course, replace(series, better="neither"), Changes(steps[:1]))
+    neither = turns_of(course, replace(series, better="neither"), Changes(steps[:1]))
     assert [turn.change for turn in neither] == ["+100.0 %"]
 
 
@@ -291,7 +294,7 @@ def test_a_drift_has_a_range_and_a_rate_and_no_night_of_its_own() -> None:
     ]
     series = made.series(*(made.point(day, 1e6) for day in days))
     ramp = Ramp(2, 8, 0.0, 0.14, 0.14, 0.023, basis="change")
-    [turn] = pages.turns_of(made.course(nights, series), series, Changes(ramps=(ramp,)))
+    [turn] = turns_of(made.course(nights, series), series, Changes(ramps=(ramp,)))
     assert (turn.time, turn.until) == (made.make_start_time(3), made.make_start_time(9))
     assert (turn.change, turn.tone) == ("+2.3 % a night, worse", "error")
     assert turn.levels == "0.0 % → +14.0 % from the reference"
@@ -307,7 +310,7 @@ def test_nothing_that_did_not_count_is_left_out() -> None:
         made.night(5, made.entry(None)),
         made.night(6, made.entry()),
     ]
-    lost_nights = pages.lost_of(nights, [Missed("p", "m", made.make_start_time(7), "")])
+    lost_nights = lost_of(nights, [Missed("p", "m", made.make_start_time(7), "")])
     assert [
         f"{lost_night.at[8:10]} {lost_night.what}, {lost_night.state}: {lost_night.reason}"
         for lost_night in lost_nights
@@ -322,7 +325,7 @@ def test_nothing_that_did_not_count_is_left_out() -> None:
     ended_nights = [
         made.night(day, outcome=outcome) for day, outcome in enumerate([*Outcome, None], 1)
     ]
-    tally = pages.tally_of(ended_nights, [Missed("p", "m", made.make_start_time(9), "")])
+    tally = tally_of(ended_nights, [Missed("p", "m", made.make_start_time(9), "")])
     assert ", ".join(words for words, _ in tally) == (
         "6 nights, ✓ 1 ok, ▲ 1 regression, ? 1 inconclusive, ◇ 1 unjudged, ✕ 1 failed, "
         "… 1 unfinished, ▯ 1 missed"
@@ -342,8 +345,7 @@ def test_a_history_that_has_stopped_says_so() -> None:
         nights = [made.night(day, made.entry()) for day in range(1, last_day + 1)]
         missed_nights = [Missed("p", "m", made.make_start_time(day), "") for day in due_days]
         words = [
-            pages.stale_of(shown_nights, missed_nights, current_time)
-            for shown_nights in (nights, [])
+            stale_of(shown_nights, missed_nights, current_time) for shown_nights in (nights, [])
         ]
         assert words == [stale, ""], (last_day, due_days, current_time)
 
@@ -367,8 +369,8 @@ def test_a_rule_has_a_row_that_says_when_it_was_seen() -> None:
         made.night(3, made.entry()),
         made.night(4, make_traced_entry(make_finding("bubbles", 1, 2, in_reference=2))),
     ]
-    bubbles, alone = pages.finding_rows(made.course(nights))
-    assert bubbles == pages.FindingRow(
+    bubbles, alone = finding_rows(made.course(nights))
+    assert bubbles == FindingRow(
         "bubbles", "warning", "bubbles was seen.",
         "first seen in night 2 (2 Nov 2026), now in 1 of 2 traces; the reference has it in 2",
         (
@@ -409,15 +411,13 @@ def test_a_claim_is_compared_with_its_measurement() -> None:
         for metric in ("tokens_per_second", "step_p50"):
             series = made.series(old, made.point(2, 1.0), new, metric=metric, unit="tokens/s")
             measured_words = (measured, reason) if metric == "tokens_per_second" else ("", UNKNOWN)
-            claim = pages.Claim(
-                "bubbles", made.make_start_time(3), "600 µs per token", *measured_words
-            )
-            claims = pages.claims_of(made.course(nights, series))
+            claim = Claim("bubbles", made.make_start_time(3), "600 µs per token", *measured_words)
+            claims = claims_of(made.course(nights, series))
             assert claims == [claim], (rates, references, metric)
 
 
 def test_the_latest_claim_comes_first_and_a_level_makes_none() -> None:
     claiming = make_traced_entry(make_finding(saving_per_token=US))
     nights = [made.night(day, claiming if day % 2 else make_traced_entry()) for day in range(1, 8)]
-    claims = pages.claims_of(made.course(nights))
+    claims = claims_of(made.course(nights))
     assert [claim.at for claim in claims] == [made.make_start_time(day) for day in (6, 4, 2)]

@@ -18,14 +18,14 @@ from tracekit.analysis.idle.awaited import awaited_of
 from tracekit.analysis.idle.lives import Lives
 from tracekit.analysis.idle.pieces import CAUSES, FEWEST, Cause, Party, attribute_gaps
 from tracekit.analysis.idle.samples import other_thread
-from tracekit.analysis.idle.waits import Waits, sampled_waits, waits_by_calls, waits_of
-from tracekit.analysis.idle.work import (
+from tracekit.analysis.idle.surroundings import (
     NO_WORK,
-    DeviceWork,
     Surroundings,
     find_encoding,
     union_target_rows,
 )
+from tracekit.analysis.idle.waits import Waits, sampled_waits, waits_by_calls, waits_of
+from tracekit.analysis.idle.work import DeviceWork
 from tracekit.analysis.inject import ON_THE_CPU, Unavailable
 from tracekit.analysis.intervals import FOREVER, EqualRuns, IntervalSet, Times, heads_of
 from tracekit.analysis.intervals import gaps as between

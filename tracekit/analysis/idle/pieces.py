@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from tracekit.analysis.idle.awaited import Awaited
 from tracekit.analysis.idle.lives import Lives
 from tracekit.analysis.idle.slopes import Wait
-from tracekit.analysis.idle.work import Flags, Sights, Surroundings
+from tracekit.analysis.idle.surroundings import Flags, Sights, Surroundings
 from tracekit.analysis.intervals import FOREVER, NEVER, EqualRuns, IntervalSet, Times, distinct
 
 LATE = 100_000

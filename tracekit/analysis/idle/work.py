@@ -1,45 +1,22 @@
-"""The life of the target's work, and the work of host, driver, compiler and others meanwhile."""
+"""The life of the target's work: encoded, committed, started, ended, and reported."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from tracekit.analysis.idle.surroundings import Flags, find_writing, moments
 from tracekit.analysis.intervals import (
-    FOREVER,
     NEVER,
     EqualRuns,
-    IntervalSet,
     Times,
     heads_of,
     in_order,
 )
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.scope import Device
-from tracekit.analysis.upkeep import wirings
-from tracekit.workload import COMPILE, IDLE, REFERENCE, SUBMIT_INCLUDED
-
-Flags = NDArray[np.bool_]
-
-
-def union_target_rows(frame: pd.DataFrame | None) -> IntervalSet:
-    """Return the time that the target's rows of a table cover; nothing without a table."""
-    if frame is None:
-        return IntervalSet.empty()
-    starts, ends = bounds(frame)  # texts of other columns take long to pick
-    if "target" in frame and not frame["target"].all():
-        is_target = frame["target"].to_numpy(np.bool_)
-        return IntervalSet.from_spans(starts[is_target], ends[is_target])
-    return IntervalSet.from_spans(starts, ends)
-
-
-def moments(column: pd.Series) -> Times:
-    """Return a column of times, with NEVER for null."""
-    return column.to_numpy(dtype=np.int64, na_value=NEVER)
+from tracekit.workload import SUBMIT_INCLUDED
 
 
 def of_buffer(
@@ -311,29 +288,6 @@ def _nullable(times: Times) -> pd.arrays.IntegerArray:
     return pd.arrays.IntegerArray(times, times == NEVER)
 
 
-def find_encoding(encoders: pd.DataFrame | None, submissions: pd.DataFrame | None) -> IntervalSet:
-    """Return when the target wrote work: its encoders, else its command buffers."""
-    if encoders is not None and encoders["target"].any():
-        return union_target_rows(encoders)
-    if submissions is not None and submissions["target"].any():
-        target_submissions = submissions[submissions["target"]]
-        return IntervalSet.from_spans(*_writing(target_submissions))
-    return IntervalSet.empty()
-
-
-def _writing(submissions: pd.DataFrame) -> tuple[Times, Times]:
-    """Return when each command buffer was encoded, at the latest, and committed.
-
-    It may be made long before it is used; the time spent on its encoders ends with its commit.
-    """
-    starts, ends = bounds(submissions)
-    if "encoder_time" not in submissions:
-        return starts, ends
-    encoder_times = submissions["encoder_time"].to_numpy(dtype=np.int64, na_value=0)
-    latest_starts = np.where(encoder_times > 0, ends - encoder_times, starts)
-    return latest_starts, ends
-
-
 def _find_submit_times(
     target_work: pd.DataFrame,
     start: Times,
@@ -366,7 +320,7 @@ def _first_written(
         starts, _ = bounds(encoders)
         encoding_starts = of_buffer(target_work, encoders, starts, "min")
     if submissions is not None:
-        starts, _ = _writing(submissions)
+        starts, _ = find_writing(submissions)
         buffer_starts = of_buffer(target_work, submissions, starts, "min")
         encoding_starts = _fill_unknown(encoding_starts, buffer_starts)
     return encoding_starts
@@ -386,173 +340,3 @@ def _find_encoding_starts(start: Times, submissions: pd.DataFrame | None) -> Tim
     calls = np.sort(starts)
     earlier_calls = np.concatenate((np.array([NEVER]), calls))
     return earlier_calls[np.searchsorted(calls, start, side="right")]
-
-
-NO_WORK = (IDLE, REFERENCE)
-"""Names of spans in which there was no work of the target to do."""
-
-
-@dataclass(frozen=True, eq=False)
-class Sights:
-    """The activities of `Surroundings` at some moments, one flag for each of the moments."""
-
-    encoding: Flags
-    driver: Flags
-    wiring: Flags
-    compiler: Flags
-    compiled: Flags
-    other_processes: Flags
-
-    def select(self, chosen: NDArray[np.intp]) -> "Sights":
-        """Return the activities at some of the moments."""
-        chosen_sights = [getattr(self, field.name)[chosen] for field in fields(self)]
-        return Sights(*chosen_sights)
-
-
-@dataclass(frozen=True)
-class Surroundings:
-    """When host, driver, compiler and others were at work.
-
-    `prepared` is when the driver began and when it ended each command buffer, ordered by start;
-    `annotated` are the workload's own spans, by name.
-    """
-
-    encoding: IntervalSet
-    driver: IntervalSet
-    wiring: IntervalSet
-    prepared: tuple[Times, Times]
-    compiler: IntervalSet
-    other_processes: IntervalSet
-    awake: IntervalSet
-    annotated: Mapping[str, IntervalSet]
-
-    @property
-    def bounds(self) -> Iterator[Times]:
-        """All moments at which any of it begins or ends, in parts, each in order."""
-        sources = (
-            self.encoding,
-            self.driver,
-            self.wiring,
-            self.compiler,
-            self.other_processes,
-            self.awake,
-        )
-        yield self.prepared[1]
-        for intervals in (*sources, *self.annotated.values()):
-            yield intervals.starts
-            yield intervals.ends
-
-    def driving(self, moments: Times, submitted: Times, through: Times | None = None) -> Flags:
-        """Return when the driver was on the way to work that was handed over at these moments.
-
-        `through` is when it was through with that work, see `driven`; without it, at the end of the
-        first command buffer that it begins afterwards. Its later work is for later ones.
-        """
-        if through is None:
-            _, through = self._first_driven(submitted)
-        return self.driver.contains(moments) & (moments < through)
-
-    def driven(self, submitted: Times, started: Times) -> Times:
-        """Return when the driver was through with each command buffer; in the order of `submitted`.
-
-        It takes command buffers in order, each by one row, so that it may still have many before
-        one. A command buffer has no row if the next one begins when the device works on it
-        already: then it is the first row that begins after the commit.
-        """
-        row_starts, through = self._first_driven(submitted)
-        starts, ends = self.prepared
-        has_row = row_starts <= started
-        first_rows = np.searchsorted(starts, submitted[has_row])
-        if not first_rows.size:
-            return through
-        number = np.arange(first_rows.size)
-        since_first = np.maximum.accumulate(first_rows - number)
-        in_turn = number + since_first
-        in_turn = np.minimum(in_turn, starts.size)
-        is_own_row = np.append(starts, FOREVER)[in_turn] <= started[has_row]
-        own_ends = np.append(ends, FOREVER)[in_turn]
-        through[has_row] = np.where(is_own_row, own_ends, through[has_row])
-        return through
-
-    def _first_driven(self, submitted: Times) -> tuple[Times, Times]:
-        """Return the start and the end of the first row that begins after each moment."""
-        starts, ends = self.prepared
-        place = np.searchsorted(starts, submitted)
-        row_starts = np.append(starts, FOREVER)[place]
-        row_ends = np.append(ends, FOREVER)[place]
-        return row_starts, row_ends
-
-    @cached_property
-    def compilation(self) -> IntervalSet:
-        """When a pipeline was made, by the compiler's rows or the workload's spans."""
-        annotated = self.annotated.get(COMPILE, IntervalSet.empty())
-        return IntervalSet.union_of([self.compiler, annotated])
-
-    def look_at(self, moments: Times) -> "Sights":
-        """Return the activities at each of the moments."""
-        return Sights(
-            encoding=self.encoding.contains(moments),
-            driver=self.driver.contains(moments),
-            wiring=self.wiring.contains(moments),
-            compiler=self.compiler.contains(moments),
-            compiled=self.compilation.contains(moments),
-            other_processes=self.other_processes.contains(moments),
-        )
-
-    def asleep(self, moments: Times, until: Times) -> Flags:
-        """Return when the device was in no performance state, and came into one by `until`."""
-        awakes = self.awake.next_start(moments) <= until
-        return ~self.awake.contains(moments) & awakes
-
-
-def surroundings(
-    device: Device,
-    encoders: pd.DataFrame | None,
-    submissions: pd.DataFrame | None,
-    driver_intervals: pd.DataFrame | None,
-    compiler_activity: pd.DataFrame | None,
-    gpu_performance_states: pd.DataFrame | None,
-    spans: pd.DataFrame | None,
-    driver_events: pd.DataFrame | None,
-) -> Surroundings:
-    """Gather the activities from their tables; without its table, an activity has no time.
-
-    Of other processes only work on the target's channels counts: channels run in parallel, so that
-    work on another one keeps nothing from starting.
-    """
-    channels = device.target_intervals["channel"].unique()
-    is_on_channel = device.other_intervals["channel"].isin(channels)
-    rivals = device.other_intervals[is_on_channel]
-    wiring = IntervalSet.empty()
-    if driver_events is not None:
-        wiring = union_target_rows(wirings(driver_events))
-    return Surroundings(
-        encoding=find_encoding(encoders, submissions),
-        driver=union_target_rows(driver_intervals),
-        wiring=wiring,
-        prepared=_find_outermost_rows(driver_intervals),
-        compiler=union_target_rows(compiler_activity),
-        other_processes=IntervalSet.from_spans(*bounds(rivals)),
-        awake=union_target_rows(gpu_performance_states),
-        annotated=_by_name(spans),
-    )
-
-
-def _find_outermost_rows(driver_intervals: pd.DataFrame | None) -> tuple[Times, Times]:
-    """Return the outermost rows of the target: an encoder's row lies within its buffer's."""
-    if driver_intervals is None:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    target_rows = in_order(driver_intervals[driver_intervals["target"]])
-    is_outermost = target_rows["depth"].fillna(0) == 0
-    return bounds(target_rows[is_outermost])
-
-
-def _by_name(annotations: pd.DataFrame | None) -> dict[str, IntervalSet]:
-    if annotations is None:
-        return {}
-    is_idle = annotations["name"].fillna(IDLE).isin(NO_WORK)
-    intervals: dict[str, IntervalSet] = {}
-    rows_by_name = annotations[~is_idle].groupby("name", sort=True)
-    for name, rows in rows_by_name:
-        intervals[str(name)] = union_target_rows(rows)
-    return intervals

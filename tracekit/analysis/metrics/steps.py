@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tracekit.analysis.beats import Beats, beats, spikes
 from tracekit.analysis.completeness import Completeness, require_rows
 from tracekit.analysis.idle.gaps import gaps_of_waits
 from tracekit.analysis.inject import Unavailable, metric
@@ -12,7 +13,6 @@ from tracekit.analysis.intervals import Window
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.iterations import Loop, steady_iterations
 from tracekit.analysis.result import Better
-from tracekit.analysis.rhythm import Beats, beats, spikes
 from tracekit.analysis.scope import (
     Device,
     reference_time,

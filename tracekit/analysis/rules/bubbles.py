@@ -95,8 +95,8 @@ def bubbles(
         )
     name, by_lever = next(iter(by_mechanism(shares, habits).items()))
     all_gaps = gaps_of(gaps, *Cause)
-    behind = [cause for cause in shares if mechanism(cause, habits) == name]
-    worst = max(behind, key=lambda cause: shares[cause])
+    explained_causes = [cause for cause in shares if mechanism(cause, habits) == name]
+    worst = max(explained_causes, key=lambda cause: shares[cause])
     if habits.asked_singly and worst in _TURNS:
         return
     won = _winnable(shares, idle, None if device.on_the_host else savings)

@@ -79,7 +79,7 @@ def dominant_work(
     of_channel = channels.loc[channels["channel"] == top["channel"], "share"]
     starts, ends = _pieces(gpu, loop, str(top["channel"]), int(top["length"]))
     lever = _lever(channel, top_pieces if is_alike(ends - starts) else 0.0)
-    found = finding(
+    dominance = finding(
         wording="dominant-work",
         facts=(
             Fact("channel", str(top["channel"])),
@@ -100,8 +100,8 @@ def dominant_work(
         evidence=longest("gpu_intervals", starts, ends),
     )
     if lever is Mechanism.MANY_PASSES:
-        found = replace(found, wording="dominant-work-passes")
-    yield found
+        dominance = replace(dominance, wording="dominant-work-passes")
+    yield dominance
 
 
 def _lever(channel: str, alike_each: float) -> Mechanism:

@@ -6,7 +6,7 @@ from enum import StrEnum
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.idle.work import union_target_rows
+from tracekit.analysis.idle.surroundings import union_target_rows
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import IntervalSet, Window, busy, overlap, spans
 from tracekit.analysis.iterations import Loop

@@ -13,7 +13,7 @@ from tracekit.analysis.idle.gaps import (
 )
 from tracekit.analysis.idle.levers import Habits, mechanism
 from tracekit.analysis.idle.pieces import Cause
-from tracekit.analysis.idle.work import find_encoding
+from tracekit.analysis.idle.surroundings import find_encoding
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import spans
 from tracekit.analysis.iterations import Loop

@@ -3,18 +3,12 @@
 import numpy as np
 import pandas as pd
 
+from tracekit.analysis.beats import Beats, beats
 from tracekit.analysis.iterations import Loop, steady_iterations, unit
 from tracekit.analysis.levers import Mechanism
+from tracekit.analysis.modes import Modes, modes
 from tracekit.analysis.pace import Refreshes
-from tracekit.analysis.rhythm import (
-    Beats,
-    Happenings,
-    Modes,
-    beats,
-    explain,
-    facts_of_spread,
-    modes,
-)
+from tracekit.analysis.rhythm import Happenings, explain, facts_of_spread
 from tracekit.analysis.rule import Fact, Finding, Findings, finding, longest
 
 _OF_WORK = 0.5  # share of the distance of two speeds above which the device's work explains them
@@ -88,16 +82,16 @@ def _is_of_work(row: Beats, two: Modes) -> bool:
 
 def _misses(row: Beats, refreshes: Refreshes) -> Finding:
     counts = refreshes.counts
-    usual = refreshes.usual
-    slow = int(np.median(counts[counts > usual]))
-    lost_time = float((np.maximum(counts - usual, 0) * refreshes.period).sum())
+    usual_count = refreshes.usual_count
+    slow = int(np.median(counts[counts > usual_count]))
+    lost_time = float((np.maximum(counts - usual_count, 0) * refreshes.period).sum())
     return finding(
         wording="irregular-cadence-refreshes",
         facts=(
             Fact("missed_share", refreshes.missed_share, "ratio"),
             Fact("frames", int(counts.size)),
             Fact("refresh", refreshes.period, "ns"),
-            Fact("usual", usual),
+            Fact("usual", usual_count),
             Fact("slow", slow),
             Fact("work", float(np.median(row.work)), "ns"),
             Fact("lost_share", lost_time / float(counts.sum() * refreshes.period), "ratio"),

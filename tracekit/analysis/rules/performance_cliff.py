@@ -10,7 +10,7 @@ from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.iterations import Loop, steady_iterations, unit
 from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.machine import MORE_DISTURBED, disturbed_share, share_below_best
-from tracekit.analysis.rhythm import find_border
+from tracekit.analysis.modes import find_border
 from tracekit.analysis.rule import Evidence, Fact, Findings, Severity, finding
 from tracekit.analysis.scope import Device, of_a_server
 from tracekit.analysis.work_names import NamedWork

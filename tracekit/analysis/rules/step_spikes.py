@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tracekit.analysis.beats import LEAST_EXCESS, LEAST_Z, Beats, beats, period, spikes
 from tracekit.analysis.intervals import IntervalSet
 from tracekit.analysis.intervals import spans as spans_of
 from tracekit.analysis.iterations import steady_iterations, unit
@@ -14,17 +15,11 @@ from tracekit.analysis.repetition import Structure
 from tracekit.analysis.rhythm import (
     BESIDE,
     COMPILED,
-    LEAST_EXCESS,
-    LEAST_Z,
     LONGER_WORK,
-    Beats,
     Explanation,
     Happenings,
-    beats,
     beside_others,
     explain,
-    period,
-    spikes,
 )
 from tracekit.analysis.rule import Fact, Finding, Findings, finding, longest
 from tracekit.analysis.scope import Device

@@ -5,20 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from tracekit.analysis.beats import LEAST_EXCESS, LEAST_Z, Beats, beats, spikes
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.iterations import steady_iterations, unit
 from tracekit.analysis.levers import Mechanism
+from tracekit.analysis.modes import modes
 from tracekit.analysis.repetition import Structure
-from tracekit.analysis.rhythm import (
-    LEAST_EXCESS,
-    LEAST_Z,
-    Beats,
-    beats,
-    beside_others,
-    facts_of_spread,
-    modes,
-    spikes,
-)
+from tracekit.analysis.rhythm import beside_others, facts_of_spread
 from tracekit.analysis.rounds import FEWEST
 from tracekit.analysis.rule import Fact, Finding, Findings, Severity, finding, longest
 from tracekit.analysis.scope import Device

@@ -9,7 +9,7 @@ from tracekit.analysis.idle.gaps import whole_gaps
 from tracekit.analysis.idle.lives import Lives
 from tracekit.analysis.idle.pieces import LATE, Cause
 from tracekit.analysis.idle.slopes import Places
-from tracekit.analysis.idle.work import Surroundings, union_target_rows
+from tracekit.analysis.idle.surroundings import Surroundings, union_target_rows
 from tracekit.analysis.intervals import NEVER, IntervalSet, Times, in_order, spans
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.savings.schedule import Flags, Rivals

@@ -9,19 +9,17 @@ with its range and its rate, and without a search for a commit.
 found. A reference that moves along is measured now and then against an anchor, which stays.
 """
 
-import math
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
 import numpy as np
 
-from tracekit.base import TracekitError, Verdict, short_commit
+from tracekit.base import Verdict, short_commit
 from tracekit.nightly.gate.decision import POLICY
-from tracekit.nightly.history.changes import Ramp
+from tracekit.nightly.gate.past import Past, past_of
 from tracekit.nightly.history.night import (
     ANCHORED,
     INTERRUPTED,
@@ -32,14 +30,10 @@ from tracekit.nightly.history.night import (
     Outcome,
 )
 from tracekit.nightly.history.pairs import plain_change
-from tracekit.nightly.history.steps import SURE, NightLevels, Point, Series, levels, moves, trend_of
-from tracekit.nightly.history.store.documents import measured_of
-from tracekit.nightly.plan.plan import Capture, Reference
-from tracekit.nightly.plan.reading import UNTRACED
-from tracekit.nightly.session.worktree import repository
+from tracekit.nightly.history.steps import SURE, NightLevels, Series, levels, moves, trend_of
+from tracekit.nightly.history.trend_changes import Ramp
 from tracekit.workload import ANY_PROGRAM
 
-_CHAINED = 60  # nights to look back
 _WINDOW = 3  # nights in a row that form a level to compare with; one alone may be odd
 _LATEST = 2  # nights that must lie above it, tonight included
 _HALF = 1.96  # deviations of half a 95 % interval
@@ -62,26 +56,6 @@ class Drift:
     change: float
     lower_bound: float
     upper_bound: float
-
-
-@dataclass(frozen=True)
-class Past:
-    """A metric up to tonight, from the last accepted night on, and the points of its anchor."""
-
-    series: Series
-    anchors: tuple[Point, ...] = ()
-
-    @property
-    def turn(self) -> int:
-        """The factor that turns changes so that those above 0 are for the worse."""
-        return {"lower": 1, "higher": -1}.get(self.series.better, 0)
-
-    @property
-    def threshold(self) -> float:
-        """The threshold on the scale on which changes add up."""
-        if self.series.scale == "ratio":
-            return math.log1p(self.series.threshold)
-        return self.series.threshold
 
 
 def drift_of(past: Past) -> Drift | None:
@@ -302,98 +276,6 @@ def _describe_change(judged: Judged) -> str:
     return judged.formatter.format_change(change, judged.low, judged.high)
 
 
-def past_of(
-    night: Night,
-    capture: str,
-    judged: Judged,
-    earlier_series: Sequence[Series],
-    accepted: dict[str, Accepted],
-) -> Past | None:
-    """Return a metric of a capture up to tonight; None if tonight does not have it."""
-    own_entry, own_metric = next(_find_judged(night, capture, judged.metric), (None, None))
-    if own_entry is None or own_metric is None or own_entry.reference is None:
-        return None
-    points = _points(earlier_series, capture, judged.metric, own_entry.work)
-    points.append(_tonight(night, own_entry, own_metric))
-    anchors = _points(earlier_series, capture + ANCHORED, judged.metric)
-    anchored_entries = _find_judged(night, capture + ANCHORED, own_metric.metric)
-    for anchor_entry, anchor_metric in anchored_entries:
-        anchors.append(_tonight(night, anchor_entry, anchor_metric))
-    latest_points = tuple(points[-_CHAINED:])
-    series = Series(
-        machine=night.machine,
-        plan=night.plan,
-        capture=capture,
-        work=own_entry.work,
-        metric=own_metric.metric,
-        unit=own_metric.unit,
-        better=own_metric.better,
-        scale=own_metric.scale,
-        threshold=own_metric.threshold,
-        gated=own_metric.gated,
-        points=latest_points,
-    )
-    past = Past(series, tuple(anchors))
-    return _since_accepted(past, accepted.get(capture))
-
-
-def _since_accepted(past: Past, baseline: Accepted | None) -> Past:
-    """Return the part of a past from the accepted night on; all of it without one.
-
-    The part begins with the accepted night, or in a chain with the next link.
-    """
-    if baseline is None:
-        return past
-    for place, point in enumerate(past.series.points):
-        if point.night != baseline.night:
-            continue
-        begin = place + 1 if moves(past.series) else place
-        later_points = past.series.points[begin:]
-        series = replace(past.series, points=later_points)
-        first_time = series.points[0].at
-        anchors = [anchor for anchor in past.anchors if anchor.at >= first_time]
-        return Past(series, tuple(anchors))
-    return past
-
-
-def _find_judged(night: Night, capture: str, metric: str) -> Iterator[tuple[Entry, Judged]]:
-    for entry in night.entries:
-        if entry.capture != capture:
-            continue
-        for judged in entry.judged:
-            if judged.metric == metric:
-                yield entry, judged
-
-
-def _points(
-    earlier_series: Sequence[Series], capture: str, metric: str, work: str | None = None
-) -> list[Point]:
-    """Return the points of a metric, oldest first; `work` None is any work."""
-    points: list[Point] = []
-    for series in earlier_series:
-        is_same_metric = (series.capture, series.metric) == (capture, metric)
-        if is_same_metric and work in {None, series.work}:
-            points.extend(series.points)
-    return sorted(points, key=lambda point: point.at)
-
-
-def _tonight(night: Night, entry: Entry, judged: Judged) -> Point:
-    measurement = measured_of(entry.pairs, judged)
-    reference_commit = ""
-    if entry.reference:
-        reference_commit = entry.reference.commit
-    return Point(
-        night.id,
-        night.started,
-        judged.candidate,
-        change=measurement["measured"],
-        low=measurement["measured_low"],
-        high=measurement["measured_high"],
-        commit=entry.candidate.commit,
-        reference_commit=reference_commit,
-    )
-
-
 def _judge_drift(judged: Judged, entry: Entry, past: Past) -> Judged:
     """Return a metric as a regression, with the reason, if several nights show one."""
     is_open_ended = judged.outcome in {Outcome.OK, Outcome.INCONCLUSIVE}
@@ -510,103 +392,3 @@ def _text(value: object) -> str:
     if isinstance(value, str):
         return value
     return msgspec.json.encode(value).decode()
-
-
-_NEAR = 0.5  # the part of the threshold that nights may lose before the anchor is measured
-
-
-def with_previous(capture: Capture, earlier_series: Sequence[Series], folder: Path) -> Capture:
-    """Return a capture with the commit that the night before measured, if the plan asks for it.
-
-    That is the last commit that was measured without other changes and is still in the repository.
-    """
-    reference = capture.reference
-    if reference is None or not reference.previous_night:
-        return capture
-    points: list[Point] = []
-    for series in earlier_series:
-        if series.capture == capture.name:
-            points.extend(series.points)
-    for point in sorted(points, key=lambda night: night.at, reverse=True):
-        if point.value is None or not point.commit.isalnum():
-            continue
-        with suppress(TracekitError):
-            commit = repository(folder).commit(point.commit)
-            return replace(capture, reference=replace(reference, revision=commit))
-    return capture
-
-
-def anchors_due(
-    night: Night,
-    captures: Iterable[Capture],
-    earlier_series: Sequence[Series],
-    accepted: dict[str, Accepted],
-) -> Iterator[Capture]:
-    """Yield the measurements against an anchor that are due tonight, as captures of their own.
-
-    One is due after as many nights as the plan says, and once nights have lost half of a threshold.
-    The anchor is the commit of the last accepted night, else the reference of the first night.
-    """
-    entries = {entry.capture: entry for entry in night.entries}
-    for capture in captures:
-        reference = capture.reference
-        entry = entries.get(capture.name)
-        if entry is None or entry.reference is None or reference is None:
-            continue
-        pasts: list[Past] = []
-        for judged in entry.judged:
-            if not judged.gated:
-                continue
-            past = past_of(night, capture.name, judged, earlier_series, accepted)
-            if past is not None:
-                pasts.append(past)
-        commit = _anchor(pasts)
-        if not commit or commit in {entry.reference.commit, entry.candidate.commit}:
-            continue
-        if any(_since(past) >= reference.anchor_every or _near(past) for past in pasts):
-            yield _anchored(capture, reference, commit)
-
-
-def _anchored(capture: Capture, reference: Reference, commit: str) -> Capture:
-    """Return a capture as it is measured against an anchor: untraced, with nothing to check."""
-    metrics = [metric for metric in capture.metrics if metric.metric in UNTRACED or metric.gate]
-    anchored_reference = replace(reference, revision=commit, merge_base="", previous_night=False)
-    return replace(
-        capture,
-        name=capture.name + ANCHORED,
-        reference=anchored_reference,
-        metrics=tuple(metrics),
-        traced=0,
-        checks=(),
-        parity="off",
-        fail_on=(),
-    )
-
-
-def _anchor(pasts: Sequence[Past]) -> str:
-    """Return the commit of the anchor; empty if no earlier night measured anything."""
-    for past in pasts:
-        if past.anchors:
-            return past.anchors[-1].reference_commit
-        for point in past.series.points[:-1]:
-            if point.change is not None and point.reference_commit.isalnum():
-                return point.reference_commit
-    return ""
-
-
-def _since(past: Past) -> int:
-    """Return the number of nights since the anchor was last measured, tonight included."""
-    last_anchor_time = ""
-    for anchor in past.anchors:
-        if anchor.change is not None:
-            last_anchor_time = max(last_anchor_time, anchor.at)
-    return sum(point.at > last_anchor_time for point in past.series.points)
-
-
-def _near(past: Past) -> bool:
-    """Tell whether tonight's level lies close to the threshold."""
-    values = levels(past.series, past.anchors).values
-    if len(values) == 0:
-        return False
-    latest_loss = past.turn * values[-1]
-    return bool(latest_loss >= _NEAR * past.threshold)

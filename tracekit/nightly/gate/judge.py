@@ -4,15 +4,15 @@ A regression that was shown stays one even if something else failed, so it prece
 failure precedes an inconclusive outcome. The reason of a night names the other outcomes too.
 """
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 
 from tracekit.analysis import METRICS, Better
-from tracekit.base import Interval, Verdict, sentence_of, short_commit, verdict_of
+from tracekit.base import Verdict, sentence_of, short_commit
 from tracekit.compare import RATES, STEP, middle
 from tracekit.nightly.gate.decision import POLICY, SHORT, MetricPairs, Policy, Ruling, is_exact
+from tracekit.nightly.gate.striking import find_striking
 from tracekit.nightly.history.night import (
     LEADS,
     Accepted,
@@ -402,45 +402,6 @@ def outcome_of(entry: Entry, fail_on: Sequence[str] = ()) -> tuple[Outcome, str]
     if outcome is Outcome.UNJUDGED:
         return outcome, "All of its metrics are followed over nights, and none decides."
     return outcome, sentences
-
-
-_STRIKING = 2.0  # times the threshold: from there on a change of a followed metric is reported
-
-
-def find_striking(judged: Sequence[Judged]) -> str:
-    """Return a sentence on the followed metric that changed most, if by far more than matters."""
-    striking: dict[str, float] = {}
-    for metric in judged:
-        verdict = _find_striking_verdict(metric)
-        if verdict is None or metric.change is None:
-            continue
-        change_interval = (metric.change, metric.low, metric.high)
-        words = sentence_of(verdict, metric.formatter, change_interval, metric.threshold)
-        sentence = f"{metric.metric} is {words}, but is followed only."
-        log_change = math.log1p(metric.change)
-        striking[sentence] = abs(log_change)
-    return max(striking, key=lambda sentence: striking[sentence], default="")
-
-
-def _find_striking_verdict(metric: Judged) -> Verdict | None:
-    """Return the verdict on a followed ratio that changed by far; None if it did not."""
-    if metric.outcome is not None or metric.scale != "ratio" or metric.better == "neither":
-        return None
-    if metric.change is None or metric.low is None or metric.high is None or metric.low <= -1:
-        return None
-    middle_change = math.log1p(metric.change)
-    lower_change = math.log1p(metric.low)
-    upper_change = math.log1p(metric.high)
-    ends = Interval(middle_change, lower_change, upper_change)
-    turn = 1
-    if metric.better != "lower":
-        turn = -1
-    log_threshold = math.log1p(metric.threshold)
-    verdict, _ = verdict_of(ends.orient(turn), log_threshold)
-    is_far = abs(metric.change) >= _STRIKING * metric.threshold
-    if is_far and verdict in {Verdict.WORSE, Verdict.BETTER}:
-        return verdict
-    return None
 
 
 def night_outcome(entries: Sequence[Entry], *, partial: bool) -> tuple[Outcome, str]:

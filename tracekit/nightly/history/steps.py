@@ -18,9 +18,10 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 
 from tracekit.compare import NORMAL_MAD, Scale, Shown
-from tracekit.nightly.history.changes import Changes, LevelStep, Ramp, trend
+from tracekit.nightly.history.changes import trend
 from tracekit.nightly.history.night import ANCHORED, Outcome
 from tracekit.nightly.history.stretches import SHORTEST, Floats
+from tracekit.nightly.history.trend_changes import Changes, LevelStep, Ramp
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from statistics import median
 import numpy as np
 
 from tracekit.base import quantity, short_commit
-from tracekit.nightly.history.changes import Changes, Ramp
 from tracekit.nightly.history.night import Judged, moment_of
 from tracekit.nightly.history.pairs import plain_change
 from tracekit.nightly.history.steps import Point, Series, anchors_of, levels, moves
 from tracekit.nightly.history.stretches import ends_of_line
+from tracekit.nightly.history.trend_changes import Changes, Ramp
 from tracekit.nightly.trend.course import (
     WAYS,
     Course,

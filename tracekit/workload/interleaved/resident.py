@@ -21,6 +21,7 @@ from tracekit.workload.interleaved.protocol import (
     StepTimes,
 )
 from tracekit.workload.worker.loop import NEVER, SECOND, StepLoop, reference
+from tracekit.workload.worker.notes import Notes
 from tracekit.workload.worker.phases import calm_down, loaded_mlx
 from tracekit.workload.worker.stopping import Stop
 from tracekit.workload.workload import IDLE, Measured, Step, find, normalize_results
@@ -110,32 +111,6 @@ def with_planted(step: Step, planted: float) -> Step:
             _planted_unit()
 
     return replace(step, wait=wait)
-
-
-@dataclass
-class Notes:
-    """The marks of the loop, kept in memory until they are requested."""
-
-    steps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    pipelines: list[str] = field(default_factory=list[str])
-    warnings: list[str] = field(default_factory=list[str])
-
-    def mark(self, kind: str, **values: Any) -> None:
-        """Keep a step, the name of a pipeline or a warning; the rest is not needed."""
-        if kind == "step":
-            self.steps.append(values)
-        elif kind == "specialization":
-            self.pipelines.append(values["name"])
-        elif kind == "warning":
-            self.warnings.append(values["text"])
-
-    def enter(self, phase: str, state: str) -> None:
-        """Do nothing: phases are not needed."""
-
-    def clear(self) -> None:
-        """Forget the steps and pipelines so far."""
-        self.steps.clear()
-        self.pipelines.clear()
 
 
 @dataclass

@@ -15,14 +15,12 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tracekit.workload.worker.notes import Notes
 from tracekit.workload.worker.spec import Account, Spec
 from tracekit.workload.worker.stopping import Stop
 from tracekit.workload.workload import OWN_REFERENCE, REFERENCE, Gauge, Span, Step, StepReport
-
-if TYPE_CHECKING:
-    from tracekit.workload.interleaved.resident import Notes
 
 NEVER = 2**63 - 1  # a deadline
 SECOND = 1_000_000_000  # ns
@@ -57,7 +55,7 @@ class StepLoop:
     """
 
     step: Step
-    account: "Account | Notes"
+    account: Account | Notes
     stop: Stop
     known_pipelines: set[str] = field(default_factory=set[str])
     last_step_time: int = 0

@@ -7,19 +7,17 @@ import threading
 import time
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psutil
 
 from tracekit.base import RecordingError, ToolError, duration, start_of
 from tracekit.machine import sampler
 from tracekit.workload.worker.loop import FEWEST, NEVER, SECOND, StepLoop, measure, reference
+from tracekit.workload.worker.notes import Notes
 from tracekit.workload.worker.spec import Account, Spec
 from tracekit.workload.worker.stopping import Stop
 from tracekit.workload.workload import Results, Step, Work, load, normalize_results
-
-if TYPE_CHECKING:
-    from tracekit.workload.interleaved.resident import Notes
 
 _ENVIRONMENT = "Metal captures only in a process that was started with MTL_CAPTURE_ENABLED=1."
 
@@ -78,7 +76,7 @@ _MLX = {
 }
 
 
-def note(account: "Account | Notes", phase: str, *, thorough: bool = False) -> None:
+def note(account: Account | Notes, phase: str, *, thorough: bool = False) -> None:
     """Mark the memory of this process at the end of a phase; peaks of MLX count from here on.
 
     `phase` is the one that is over, or "baseline". A `thorough` look runs `vmmap` too, if there is
@@ -199,7 +197,7 @@ def mark_shortfall(
         loop.account.mark("warning", text=f"The workload had nothing left to do {shortfall}.")
 
 
-def mark_results(account: "Account | Notes", results: Results) -> None:
+def mark_results(account: Account | Notes, results: Results) -> None:
     """Mark the workload's own measurements."""
     for name, result in normalize_results(results).items():
         account.mark("result", name=name, **vars(result))

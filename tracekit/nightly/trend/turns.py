@@ -1,0 +1,162 @@
+"""The changes that the trend page lists: steps and drifts of series, joined to one row each."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tracekit.base import quantity
+from tracekit.nightly.history.night import Judged
+from tracekit.nightly.history.steps import Series
+from tracekit.nightly.history.trend_changes import Changes, LevelStep, Ramp
+from tracekit.nightly.trend.course import WAYS, Course, day, days, describe_changes, direction
+from tracekit.nightly.trend.curve import rate_words
+from tracekit.report import heading
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A step or a drift of a series: its night, its size, and other changes of that night.
+
+    `number` is the number of its night, or of a drift's first night. A step may belong to any
+    night from `earliest` to `latest`; a drift spans them. `until` is the start of a drift's last
+    night, and empty for a step. `with_it` names other changes of that night; it is empty for a
+    drift, which has no single night. `also` describes other metrics of the capture that changed
+    at the same time: one regression is one row.
+    """
+
+    time: str
+    course: Course
+    series: Series
+    change: str
+    tone: str
+    levels: str
+    number: int
+    earliest: int
+    latest: int
+    with_it: str = ""
+    until: str = ""
+    also: tuple[str, ...] = ()
+
+    @property
+    def nights(self) -> str:
+        """The number of its night, or those of a drift's first and last."""
+        if self.until:
+            return f"{self.earliest} to {self.latest}"
+        return str(self.number)
+
+    @property
+    def days(self) -> str:
+        """The day of its night, or those of a drift."""
+        if self.until:
+            return days(self.time, self.until)
+        return day(self.time)
+
+    @property
+    def doubt(self) -> str:
+        """The numbers of the nights that a step may belong to; empty if only one is possible."""
+        if self.until or self.earliest == self.latest:
+            return ""
+        return f"{self.earliest} to {self.latest}"
+
+    def is_with(self, other_turn: "Turn") -> bool:
+        """Whether both may be one: the same capture, tone and kind, in overlapping nights."""
+        if self.course is not other_turn.course or self.tone != other_turn.tone:
+            return False
+        if bool(self.until) != bool(other_turn.until):
+            return False
+        return self.latest >= other_turn.earliest and other_turn.latest >= self.earliest
+
+
+def deciding_words(judged: Judged) -> str:
+    """Describe the last night's change of a metric that decides."""
+    if judged.change is None:
+        words = f"{quantity(judged.candidate, judged.unit)}, not compared"
+    else:
+        words = judged.formatter.format_change(judged.change, judged.low, judged.high)
+    return f"{heading(judged.metric)} {words}"
+
+
+def turns_of(course: Course, series: Series, trend: Changes) -> list[Turn]:
+    """Return the steps of a series, and then its drifts, each oldest first."""
+    other_changes: Mapping[str, str] = {}
+    if trend.steps:
+        other_changes = describe_changes(course, commits=True)
+    turns = [_turn_of_step(course, series, step, other_changes) for step in trend.steps]
+    turns += [_turn_of_drift(course, series, ramp) for ramp in trend.ramps]
+    return turns
+
+
+def join_turns(turns: Sequence[Turn]) -> list[Turn]:
+    """Join the turns of one capture that came together, under the first metric's turn."""
+    joined: list[Turn] = []
+    for turn in turns:
+        for place, joined_turn in enumerate(joined):
+            if joined_turn.is_with(turn):
+                words = f"{heading(turn.series.metric)} {turn.change}"
+                also = (*joined_turn.also, words)
+                joined[place] = replace(joined_turn, also=also)
+                break
+        else:
+            joined.append(turn)
+    return joined
+
+
+def _turn_of_step(
+    course: Course, series: Series, step: LevelStep, other_changes: Mapping[str, str]
+) -> Turn:
+    time = series.points[step.index].at
+    way = direction(step.change, series.better)
+    change = _toward(series.formatter.change(step.change), way)
+    earliest_time = series.points[step.earliest].at
+    latest_time = series.points[step.latest].at
+    levels = _levels(series, step)
+    with_it = other_changes.get(time, "")
+    return Turn(
+        time=time,
+        course=course,
+        series=series,
+        change=change,
+        tone=WAYS[way],
+        levels=levels,
+        number=course.number(time),
+        earliest=course.number(earliest_time),
+        latest=course.number(latest_time),
+        with_it=with_it,
+    )
+
+
+def _turn_of_drift(course: Course, series: Series, ramp: Ramp) -> Turn:
+    first_time = series.points[ramp.first_night].at
+    last_time = series.points[ramp.last_night].at
+    first_number = course.number(first_time)
+    way = direction(ramp.change, series.better)
+    change = _toward(rate_words(series, ramp), way)
+    levels = _levels(series, ramp)
+    latest = course.number(last_time)
+    return Turn(
+        time=first_time,
+        course=course,
+        series=series,
+        change=change,
+        tone=WAYS[way],
+        levels=levels,
+        number=first_number,
+        earliest=first_number,
+        latest=latest,
+        until=last_time,
+    )
+
+
+def _toward(change: str, way: str) -> str:
+    if way == "changed":
+        return change
+    return f"{change}, {way}"
+
+
+def _levels(series: Series, change: LevelStep | Ramp) -> str:
+    if change.basis == "change":
+        change_before = series.formatter.change(change.level_before)
+        change_after = series.formatter.change(change.level_after)
+        return f"{change_before} → {change_after} from the reference"
+    value_before = quantity(change.level_before, series.unit)
+    value_after = quantity(change.level_after, series.unit)
+    return f"{value_before} → {value_after}"
