@@ -25,7 +25,6 @@ from .intervals import IntervalSet as IntervalSet
 from .intervals import Times as Times
 from .intervals import Window as Window
 from .intervals import busy as busy
-from .intervals import gaps as gaps
 from .intervals import grouped as grouped
 from .intervals import spans as spans
 from .intervals import steady_window as steady_window
@@ -61,16 +60,13 @@ from .result import saving_range as saving_range
 from .result import silence as silence
 from .rows import Rows as Rows
 from .rows import rows as rows
-from .rule import Evidence as Evidence
 from .rule import Finding as Finding
-from .rule import Rule as Rule
 from .rule import Settings as Settings
 from .rule import Severity as Severity
 from .rules import RULES as RULES
 from .scope import UNKNOWN as UNKNOWN
 from .scope import steady_steps as steady_steps
 from .scope import variants as variants
-from .serving import Part as Part
 from .serving import limit as limit
 from .serving import parts as parts
 from .serving import readings_named as readings_named

@@ -1,5 +1,4 @@
 from . import locks as locks
-from . import recording as recording
 from . import shared_lock as shared_lock
 from . import streams as streams
 from . import system as system
@@ -89,7 +88,6 @@ from .redaction import redact_nothing as redact_nothing
 from .redaction import redact_provenance as redact_provenance
 from .streams import on_one_line as on_one_line
 from .streams import visible as visible
-from .system import HANG_UPS as HANG_UPS
 from .system import require_processes as require_processes
 from .tolerances import BOUNDS as BOUNDS
 from .tolerances import NORM as NORM

@@ -14,7 +14,6 @@ from .page import course as course
 from .page import heading as heading
 from .page import how_sure as how_sure
 from .page import render_comparison as render_comparison
-from .page import ruling as ruling
 from .page import side as side
 from .page import tables as tables
 from .paired import NORMAL_MAD as NORMAL_MAD
@@ -28,7 +27,6 @@ from .samples import Sample as Sample
 from .spread import Limits as Limits
 from .spread import quantile as quantile
 from .verdicts import Change as Change
-from .verdicts import Interval as Interval
 from .verdicts import Scale as Scale
 from .verdicts import Shown as Shown
 from .verdicts import Verdict as Verdict

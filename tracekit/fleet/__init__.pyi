@@ -7,7 +7,6 @@ from .index import INDEX as INDEX
 from .index import index_markdown as index_markdown
 from .index import write_index as write_index
 from .query.ask import ask_runs as ask_runs
-from .query.database import Form as Form
 from .query.database import QueryResult as QueryResult
 from .query.database import form_of as form_of
 from .query.views import listing as listing

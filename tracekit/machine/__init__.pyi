@@ -1,4 +1,3 @@
-from . import roofline as roofline
 from . import sampler as sampler
 from .busy import busy_words as busy_words
 from .busy import find_busiest as find_busiest

@@ -1,12 +1,8 @@
 from .bundle.bundle import Bundle as Bundle
 from .bundle.bundle import BundleRun as BundleRun
 from .bundle.container.store import TableStore as TableStore
-from .bundle.errors import BundleError as BundleError
-from .bundle.errors import UnknownBundleError as UnknownBundleError
-from .bundle.reader import BundleReader as BundleReader
 from .bundle.run_info import write_toc as write_toc
 from .bundle_xml import write_exports as write_exports
-from .cache import READER_VERSION as READER_VERSION
 from .cache import keep_bundle_tables as keep_bundle_tables
 from .cache import keep_exported_tables as keep_exported_tables
 from .convert import Converted as Converted
@@ -26,8 +22,6 @@ from .direct import note_direct as note_direct
 from .direct import open_bundle as open_bundle
 from .direct import places_of as places_of
 from .direct import require_unpacked as require_unpacked
-from .drift import DamagedExportWarning as DamagedExportWarning
-from .drift import ExportWarning as ExportWarning
 from .exports import PARQUET as PARQUET
 from .exports import PRUNED_NOTE as PRUNED_NOTE
 from .exports import PrunedExport as PrunedExport
@@ -40,13 +34,11 @@ from .exports import select_run as select_run
 from .flat import Flat as Flat
 from .flat import read_flat as read_flat
 from .flat import read_table as read_table
-from .joins import read_inputs as read_inputs
 from .labels import ASKER as ASKER
 from .labels import BLANK as BLANK
 from .labels import INSTANCE as INSTANCE
 from .labels import UNLABELLED as UNLABELLED
 from .labels import families as families
-from .layout import Layout as Layout
 from .losses import LOSSES as LOSSES
 from .losses import Flaw as Flaw
 from .losses import Ledger as Ledger
@@ -61,8 +53,6 @@ from .losses import sentences as sentences
 from .normalize import owner as owner
 from .place import OPEN as OPEN
 from .place import Choice as Choice
-from .place import lasting as lasting
-from .place import stamp as stamp
 from .schema import ColumnKind as ColumnKind
 from .schemas import SCHEMAS as SCHEMAS
 from .schemas import every_source as every_source
@@ -78,7 +68,6 @@ from .tables import tables_of_bundle as tables_of_bundle
 from .toc import Toc as Toc
 from .toc import TocRun as TocRun
 from .toc import TocTable as TocTable
-from .toc import WantedTable as WantedTable
 from .toc import find_recorded_run as find_recorded_run
 from .toc import read_toc as read_toc
 from .toc import select_tables as select_tables
@@ -86,5 +75,4 @@ from .toc import toc_text as toc_text
 from .whole import examine_bundle as examine_bundle
 from .xcode_counters import is_xcode_counters as is_xcode_counters
 from .xcode_counters import read_xcode_counters as read_xcode_counters
-from .xml.node import Node as Node
 from .xml.node import Symbols as Symbols
