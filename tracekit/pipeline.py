@@ -13,15 +13,14 @@ from tracekit.base import (
     InconclusiveError,
     Provenance,
     Recording,
-    Redaction,
     Stage,
     ToolError,
     UsageError,
-    find_shipped_folder,
+    files,
     find_similar,
     make_timestamp,
-    own_redaction,
     own_version,
+    redaction,
     resume,
     save,
     stage,
@@ -29,20 +28,13 @@ from tracekit.base import (
     write_whole,
 )
 from tracekit.machine import circumstances, describe, git_commit, merge_circumstances
-from tracekit.record import export as export_or_read
+from tracekit.record import direct_reading
 from tracekit.report import PANELS, render
-from tracekit.tables import (
-    OPEN,
-    SCHEMAS,
-    Choice,
-    Tables,
-    find_recorded_run,
-    first_sources,
-    needed_schemas,
-    read_toc,
-    rows_of,
-)
-from tracekit.workload import Plan, check, claim_folder, kept_unless_misused, require_place
+from tracekit.tables import OPEN, SCHEMAS, Choice, Tables, toc
+from tracekit.tables import losses as tables_losses
+from tracekit.tables import schemas as tables_schemas
+from tracekit.workload import Plan
+from tracekit.workload import plan as workload_plan
 
 NEEDED = "needed"
 ALL = "all"
@@ -64,7 +56,7 @@ def capture(
     show_stage: ShowStage = show_nothing,
     *,
     tables: str = NEEDED,
-    xml: recorders.Xml = "asked",
+    xml: recorders.direct_reading.Xml = "asked",
     redacted: bool = True,
 ) -> tuple[Recording, Result]:
     """Record, export, analyze and report; the arguments and errors are those of the stages."""
@@ -88,17 +80,17 @@ def record(plan: Plan, progress: recorders.Progress = recorders.quiet) -> Record
         InterruptedRunError: The user stopped it; the recording so far is kept.
     """
     system.require_processes("Recording")
-    check(plan)
-    patterns = [recorders.parse_pattern(words) for words in plan.patterns]
-    require_place(plan)
-    recorder = recorders.choose(plan.recorder, wanted_tables(NEEDED))
+    workload_plan.check(plan)
+    patterns = [recorders.patterns.parse_pattern(words) for words in plan.patterns]
+    workload_plan.require_place(plan)
+    recorder = recorders.recorders.choose(plan.recorder, wanted_tables(NEEDED))
     provenance = _provenance(plan, recorder)
     plan, notes, is_way_open = recorders.choose_way(plan, recorder, provenance.capabilities)
     warnings = (*provenance.warnings, *notes)
     provenance = replace(provenance, warnings=warnings)
-    recording = claim_folder(plan.output, plan.name, provenance)
-    with kept_unless_misused(recording), stage(recording, "record"):
-        recorders.save_patterns(recording.patterns_file, patterns)
+    recording = workload_plan.claim_folder(plan.output, plan.name, provenance)
+    with workload_plan.kept_unless_misused(recording), stage(recording, "record"):
+        recorders.patterns.save_patterns(recording.patterns_file, patterns)
         recorded = recorders.record_plan(
             plan, recorder, recording, progress, is_way_open=is_way_open
         )
@@ -117,7 +109,7 @@ def export(
     progress: recorders.Progress = recorders.quiet,
     *,
     tables: str = NEEDED,
-    xml: recorders.Xml = "asked",
+    xml: recorders.direct_reading.Xml = "asked",
 ) -> None:
     """Make the bundle's tables readable, and write the workload's own marks next to them.
 
@@ -125,16 +117,16 @@ def export(
     the tables that are written as XML; see `tracekit.record.export`.
     """
     choose_schemas = wanted_tables(tables)
-    recorder = recorders.recorder_for(recording, choose_schemas)
+    recorder = recorders.recorders.recorder_for(recording, choose_schemas)
     with stage(recording, "export"):
         if isinstance(recorder, recorders.XctraceRecorder):
-            warnings = export_or_read(recorder, recording, choose_schemas, progress, xml=xml)
+            warnings = direct_reading.export(recorder, recording, choose_schemas, progress, xml=xml)
         else:
             warnings = recorder.export(recording, progress)
         warn(recording, warnings)
         _complete(recording)
         _look_for_rows(recording)
-        warn(recording, recorders.export_workload_events(recording))
+        warn(recording, recorders.event_export.export_workload_events(recording))
 
 
 def analyze(
@@ -146,8 +138,8 @@ def analyze(
 ) -> Result:
     """Measure and judge the tables; write `result.json`."""
     with stage(recording, "analyze"):
-        recorders.require_timing(recording)
-        recorders.require_exports(recording)
+        recorders.recorders.require_timing(recording)
+        recorders.recorders.require_exports(recording)
         provenance = recording.provenance()
         tables = tables_of(recording)
         progress("measuring and judging")
@@ -156,7 +148,7 @@ def analyze(
         warnings = tuple(dict.fromkeys(all_warnings))
         stages = {**provenance.stages, "analyze": Stage("done", make_timestamp())}
         provenance = replace(provenance, warnings=warnings, stages=stages)
-        losses = (*rows_of(tables.losses), *result.losses)
+        losses = (*tables_losses.rows_of(tables.losses), *result.losses)
         result = replace(result, provenance=provenance, losses=losses)
         if redacted:
             result = redact_result(result, redaction_of(recording))
@@ -222,7 +214,9 @@ def import_(
 ) -> list[Recording]:
     """Make a run's folder of each recording that was made without tracekit."""
     choose_schemas = wanted_tables(NEEDED)
-    return recorders.bring(paths, output, target, progress, run, choose_schemas=choose_schemas)
+    return recorders.imports.bring(
+        paths, output, target, progress, run, choose_schemas=choose_schemas
+    )
 
 
 def recover(
@@ -278,9 +272,11 @@ def wanted_tables(words: str) -> recorders.Choose:
         if ALL in names:
             chosen |= there
         if NEEDED in names:
-            chosen |= needed_schemas(needed_tables(), there) - spared_schemas
+            chosen |= tables_schemas.needed_schemas(needed_tables(), there) - spared_schemas
         for name in tables:
-            chosen |= needed_schemas([name], there) or first_sources(name)
+            chosen |= tables_schemas.needed_schemas([name], there) or tables_schemas.first_sources(
+                name
+            )
         return chosen
 
     return choose_from
@@ -301,24 +297,24 @@ def _schemas_to_spare() -> frozenset[str]:
     """
     if _LABELS in needed_tables():
         return frozenset()
-    return first_sources(_LABELS)
+    return tables_schemas.first_sources(_LABELS)
 
 
 def tables_of(recording: Recording, choice: Choice = OPEN) -> Tables:
     """Return the normalized tables of the run, or of the chosen run of its trace."""
-    run, targets = recorders.run_and_targets(recording, choice.run)
+    run, targets = recorders.imports.run_and_targets(recording, choice.run)
     choice_of_run = replace(choice, run=run)
     return Tables(recording.exports, targets, recording.tables, choice_of_run)
 
 
-def redaction_of(recording: Recording) -> Redaction:
+def redaction_of(recording: Recording) -> redaction.Redaction:
     """Return the redaction of this machine's names and of those in the recording's TOC."""
     private: list[tuple[str, str]] = []
     if recording.toc_file.exists():
-        for run in read_toc(recording.toc_file).runs:
+        for run in toc.read_toc(recording.toc_file).runs:
             private.append((run.device.get("name", ""), "<device>"))
             private.append((run.device.get("uuid", ""), "<uuid>"))
-    return own_redaction(private)
+    return redaction.own_redaction(private)
 
 
 def warn(recording: Recording, warnings: Sequence[str]) -> None:
@@ -331,13 +327,13 @@ def warn(recording: Recording, warnings: Sequence[str]) -> None:
 
 def _complete(recording: Recording) -> None:
     """Complete the provenance of a recording that was cut short from its TOC."""
-    run = find_recorded_run(recording)
+    run = toc.find_recorded_run(recording)
     if run is None:
         return
     provenance = recording.provenance()
     clock = provenance.clock
     if recording.bundle.exists() or not clock:
-        clock = recorders.trace_clock(recording, run)
+        clock = recorders.event_export.trace_clock(recording, run)
     targets = provenance.targets
     if run.target and not targets:
         targets = (run.target,)
@@ -404,7 +400,7 @@ def _provenance(plan: Plan, recorder: recorders.Recorder) -> Provenance:
         return provenance
     folder = plan.workload.file.parent
     own_folder = ""
-    if folder != find_shipped_folder("workloads"):
+    if folder != files.find_shipped_folder("workloads"):
         own_folder = str(folder)
     return replace(
         provenance, workload=plan.workload.name, workloads=own_folder, warmup=plan.warmup

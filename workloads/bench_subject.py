@@ -5,19 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tracekit.workload import (
-    ActiveBlocks,
-    Batch,
-    BlockSize,
-    Dtype,
-    HeadDim,
-    KvHeads,
-    QHeads,
-    Ragged,
-    Seed,
-    Step,
-    workload,
-)
+from tracekit.workload import Step, parameters, workload
 
 
 @workload
@@ -26,14 +14,14 @@ def bench_subject(
     subject: Annotated[
         str, typer.Option(help="The subject: tracekit bench --list shows all.")
     ] = "paged",
-    batch: Batch = 16,
-    q_heads: QHeads = 16,
-    kv_heads: KvHeads = 8,
-    head_dim: HeadDim = 128,
-    block_size: BlockSize = 32,
-    active_blocks: ActiveBlocks = 32,
-    dtype: Dtype = "float16",
-    ragged: Ragged = False,
+    batch: parameters.Batch = 16,
+    q_heads: parameters.QHeads = 16,
+    kv_heads: parameters.KvHeads = 8,
+    head_dim: parameters.HeadDim = 128,
+    block_size: parameters.BlockSize = 32,
+    active_blocks: parameters.ActiveBlocks = 32,
+    dtype: parameters.Dtype = "float16",
+    ragged: parameters.Ragged = False,
     queries: Annotated[
         int, typer.Option(min=1, max=65536, help="Tokens of a prompt, in prefill.")
     ] = 512,
@@ -44,7 +32,7 @@ def bench_subject(
     out_dims: Annotated[
         int, typer.Option(min=1, max=65536, help="Elements of a row that comes out.")
     ] = 2048,
-    seed: Seed = 0,
+    seed: parameters.Seed = 0,
 ) -> Step:
     """Call one subject of `tracekit bench` once a step, so that it can be a side.
 

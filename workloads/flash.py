@@ -7,26 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracekit.workload import (
-    Dtype,
-    HeadDim,
-    KvHeads,
-    LayoutOfAxes,
-    Measured,
-    Order,
-    OrderOfSteps,
-    QHeads,
-    Seed,
-    Step,
-    Turns,
-    alternate,
-    workload,
-)
+from tracekit.workload import Measured, Step, calls, parameters, workload
 
 if TYPE_CHECKING:
     import mlx.core as mx
 
-    from tracekit.ops import DenseProblem, DenseShape, Layout
+    from tracekit.ops import dense
 
     Attend = Callable[[], mx.array]
 
@@ -39,16 +25,16 @@ def flash(
     *,
     batch: Annotated[int, typer.Option(min=1, max=4096, help="Sequences of a step.")] = 1,
     seq: Annotated[int, typer.Option(min=1, max=131072, help="Tokens of a sequence.")] = 1024,
-    q_heads: QHeads = 8,
-    kv_heads: KvHeads = 8,
-    head_dim: HeadDim = 64,
-    dtype: Dtype = "float16",
+    q_heads: parameters.QHeads = 8,
+    kv_heads: parameters.KvHeads = 8,
+    head_dim: parameters.HeadDim = 64,
+    dtype: parameters.Dtype = "float16",
     causal: Annotated[
         bool, typer.Option(help="Let a query see only keys up to its own place.")
     ] = True,
-    layout: LayoutOfAxes = "BHSD",
-    seed: Seed = 0,
-    order: OrderOfSteps = "abba",
+    layout: parameters.LayoutOfAxes = "BHSD",
+    seed: parameters.Seed = 0,
+    order: parameters.OrderOfSteps = "abba",
 ) -> Step:
     """Compare MLX's fused attention with the naive one, in a prefill.
 
@@ -57,10 +43,10 @@ def flash(
     """
     import mlx.core as mx
 
-    from tracekit.ops import DenseShape, check_heads, draw_dense, require_memory
+    from tracekit.ops import check_heads, dense, kernels
 
     check_heads(q_heads, kv_heads)
-    shape = DenseShape(
+    shape = dense.DenseShape(
         (seq,) * batch,
         seq,
         q_heads,
@@ -70,16 +56,21 @@ def flash(
         queries=seq,
         causal=causal,
     )
-    require_memory(shape.scores, "The matrix of scores")
-    problem = draw_dense(shape, dtype=getattr(mx, dtype), seed=seed)
+    kernels.require_memory(shape.scores, "The matrix of scores")
+    problem = dense.draw_dense(shape, dtype=getattr(mx, dtype), seed=seed)
     return _step(problem, shape, layout, order)
 
 
-def _step(problem: "DenseProblem", shape: "DenseShape", layout: "Layout", order: Order) -> Step:
+def _step(
+    problem: "dense.DenseProblem",
+    shape: "dense.DenseShape",
+    layout: "dense.Layout",
+    order: calls.Order,
+) -> Step:
     import mlx.core as mx
 
-    from tracekit.ops import dense_traffic, naive_traffic
-    from tracekit.workload import backend, variant_of
+    from tracekit.ops import dense
+    from tracekit.workload import backend, calls
 
     device, tokens = backend(), len(shape.lens) * shape.queries
     fast, naive = _fast(problem, layout), _naive(problem, layout)
@@ -91,50 +82,50 @@ def _step(problem: "DenseProblem", shape: "DenseShape", layout: "Layout", order:
     }
     for name, attend in (("flash", fast), ("naive", naive)):
         results |= _checked(problem, attend, name, layout)
-    turns = Turns(
-        variant_of("flash", fast, dense_traffic(shape).work(tokens)),
-        variant_of("naive", naive, naive_traffic(shape).work(tokens)),
+    turns = calls.Turns(
+        calls.variant_of("flash", fast, dense.dense_traffic(shape).work(tokens)),
+        calls.variant_of("naive", naive, dense.naive_traffic(shape).work(tokens)),
         order,
         mx.eval,
     )
-    return alternate(turns, backend=device, results=results)
+    return calls.alternate(turns, backend=device, results=results)
 
 
-def _fast(problem: "DenseProblem", layout: "Layout") -> "Attend":
-    from tracekit.ops import sdpa
+def _fast(problem: "dense.DenseProblem", layout: "dense.Layout") -> "Attend":
+    from tracekit.ops import dense
 
     q, keys, values = problem.laid_out(layout)
     mask, scale = problem.mask(), problem.scale
-    return lambda: sdpa(q, keys, values, scale=scale, mask=mask, layout=layout)
+    return lambda: dense.sdpa(q, keys, values, scale=scale, mask=mask, layout=layout)
 
 
-def _naive(problem: "DenseProblem", layout: "Layout") -> "Attend":
+def _naive(problem: "dense.DenseProblem", layout: "dense.Layout") -> "Attend":
     import mlx.core as mx
 
-    from tracekit.ops import causal_mask, naive_attention
+    from tracekit.ops import dense
 
     arrays = problem.laid_out(layout)
-    mask = causal_mask(problem.queries, problem.longest) if problem.causal else None
+    mask = dense.causal_mask(problem.queries, problem.longest) if problem.causal else None
     if mask is not None:
         mx.eval(mask)
 
     def attend() -> "mx.array":
         if layout == "BHSD":
-            return naive_attention(*arrays, scale=problem.scale, mask=mask)
+            return dense.naive_attention(*arrays, scale=problem.scale, mask=mask)
         turned = (array.swapaxes(1, 2) for array in arrays)
-        return naive_attention(*turned, scale=problem.scale, mask=mask).swapaxes(1, 2)
+        return dense.naive_attention(*turned, scale=problem.scale, mask=mask).swapaxes(1, 2)
 
     return attend
 
 
 def _checked(
-    problem: "DenseProblem", attend: "Attend", name: str, layout: "Layout"
+    problem: "dense.DenseProblem", attend: "Attend", name: str, layout: "dense.Layout"
 ) -> dict[str, float | Measured]:
     """Compare a result with the reference, and measure the memory that it took."""
     import mlx.core as mx
 
-    from tracekit.base import require_accuracy
-    from tracekit.ops import largest_dense_error
+    from tracekit.base import tolerances
+    from tracekit.ops import dense
 
     before = mx.get_active_memory()
     mx.reset_peak_memory()
@@ -142,8 +133,10 @@ def _checked(
     mx.eval(out)
     peak = mx.get_peak_memory() - before
     out = out if layout == "BHSD" else out.swapaxes(1, 2)
-    error = largest_dense_error(problem, out)
+    error = dense.largest_dense_error(problem, out)
     return {
-        f"max_error_{name}": require_accuracy(error, problem.q.dtype, f"The result of {name}"),
+        f"max_error_{name}": tolerances.require_accuracy(
+            error, problem.q.dtype, f"The result of {name}"
+        ),
         f"peak_memory_{name}": Measured(peak, "bytes", "lower"),
     }

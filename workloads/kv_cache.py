@@ -8,17 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from tracekit.base import UsageError
-from tracekit.workload import (
-    Batch,
-    BlockSize,
-    Dtype,
-    HeadDim,
-    KvHeads,
-    Measured,
-    QHeads,
-    Step,
-    workload,
-)
+from tracekit.workload import Measured, Step, parameters, workload
 
 if TYPE_CHECKING:
     import mlx.core as mx
@@ -32,10 +22,10 @@ Kind = Literal["growing", "sliding", "paged"]
 def kv_cache(
     *,
     kind: Annotated[Kind, typer.Option(help="How keys and values are kept.")] = "growing",
-    batch: Batch = 8,
-    q_heads: QHeads = 16,
-    kv_heads: KvHeads = 8,
-    head_dim: HeadDim = 128,
+    batch: parameters.Batch = 8,
+    q_heads: parameters.QHeads = 16,
+    kv_heads: parameters.KvHeads = 8,
+    head_dim: parameters.HeadDim = 128,
     prompt: Annotated[int, typer.Option(min=1, max=2**20, help="Tokens before the steps.")] = 512,
     max_tokens: Annotated[int, typer.Option(min=2, max=2**20, help="Tokens to end at.")] = 4096,
     grow_step: Annotated[
@@ -44,8 +34,8 @@ def kv_cache(
     window: Annotated[
         int, typer.Option(min=1, max=2**20, help="Tokens that a sliding cache keeps.")
     ] = 1024,
-    block_size: BlockSize = 32,
-    dtype: Dtype = "float16",
+    block_size: parameters.BlockSize = 32,
+    dtype: parameters.Dtype = "float16",
     hold_a_view: Annotated[
         bool, typer.Option(help="Misbehave: hold a slice of the cache, so that MLX copies it all.")
     ] = False,
@@ -58,15 +48,7 @@ def kv_cache(
     """
     import mlx.core as mx
 
-    from tracekit.ops import (
-        Decoding,
-        GrowingCache,
-        PagedCache,
-        Sizes,
-        SlidingCache,
-        check_heads,
-        draw_rows,
-    )
+    from tracekit.ops import Decoding, caches, check_heads
 
     check_heads(q_heads, kv_heads)
     if prompt + 1 >= max_tokens:
@@ -74,17 +56,21 @@ def kv_cache(
             f"After a prompt of {prompt} tokens no step is left before {max_tokens}.",
             hint="--max-tokens must exceed --prompt by 2 at least: one token is for the check.",
         )
-    sizes = Sizes(batch, q_heads, kv_heads, head_dim, getattr(mx, dtype))
+    sizes = caches.Sizes(batch, q_heads, kv_heads, head_dim, getattr(mx, dtype))
     sizes.check(window if kind == "sliding" else max_tokens)
     cache: Cache
     if kind == "growing":
-        cache = GrowingCache(sizes, step=grow_step)
+        cache = caches.GrowingCache(sizes, step=grow_step)
     elif kind == "sliding":
-        cache = SlidingCache(sizes, window=window)
+        cache = caches.SlidingCache(sizes, window=window)
     else:
-        cache = PagedCache(sizes, block_size=block_size, max_tokens=max_tokens)
+        cache = caches.PagedCache(sizes, block_size=block_size, max_tokens=max_tokens)
     decoding = Decoding(
-        sizes, draw_rows(sizes, seed=seed), cache, lambda query: _attend(cache, query), hold_a_view
+        sizes,
+        caches.draw_rows(sizes, seed=seed),
+        cache,
+        lambda query: _attend(cache, query),
+        hold_a_view,
     )
     return _step(decoding, prompt, max_tokens)
 
@@ -92,18 +78,18 @@ def kv_cache(
 def _attend(cache: "Cache", query: "mx.array") -> "mx.array":
     import mlx.core as mx
 
-    from tracekit.ops import LEAST_BUFFER, DecodeProblem, PagedCache, attend, sdpa
+    from tracekit.ops import DecodeProblem, caches, dense, kernels, paged
 
     scale = query.shape[2] ** -0.5
-    if not isinstance(cache, PagedCache):
-        return sdpa(query[:, :, None], *cache.view_kept(), scale=scale)[:, :, 0]
-    lens = mx.full((max(LEAST_BUFFER, query.shape[0]),), cache.length, mx.int32)
+    if not isinstance(cache, caches.PagedCache):
+        return dense.sdpa(query[:, :, None], *cache.view_kept(), scale=scale)[:, :, 0]
+    lens = mx.full((max(kernels.LEAST_BUFFER, query.shape[0]),), cache.length, mx.int32)
     problem = DecodeProblem(query, cache.keys, cache.values, cache.block_tables, lens)
-    return attend(problem, scale=scale, longest=cache.length)
+    return paged.attend(problem, scale=scale, longest=cache.length)
 
 
 def _step(decoding: "Decoding", prompt: int, max_tokens: int) -> Step:
-    from tracekit.ops import specializations
+    from tracekit.ops import kernels
     from tracekit.workload import backend
 
     took = decoding.prefill(prompt)
@@ -118,7 +104,7 @@ def _step(decoding: "Decoding", prompt: int, max_tokens: int) -> Step:
         bytes_unique=read,
         bytes_written=written,
         flops=flops,
-        specializations=specializations,
+        specializations=kernels.specializations,
         results={
             "max_error": decoding.error(),
             "prefill": Measured(took, "ns", "lower"),
@@ -133,10 +119,10 @@ def _step(decoding: "Decoding", prompt: int, max_tokens: int) -> Step:
 
 def _work(decoding: "Decoding") -> tuple[int, int, int]:
     """Return bytes read, bytes written and operations of a step; zeros while they still grow."""
-    from tracekit.ops import SlidingCache
+    from tracekit.ops import caches
 
     cache, sizes = decoding.cache, decoding.sizes
-    if not isinstance(cache, SlidingCache) or cache.kept_tokens < cache.window:
+    if not isinstance(cache, caches.SlidingCache) or cache.kept_tokens < cache.window:
         return 0, 0, 0
     flops = 4 * sizes.batch * sizes.q_heads * sizes.head_dim * cache.kept_tokens
     read = cache.kept_tokens * sizes.token_bytes + sizes.query_bytes

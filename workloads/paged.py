@@ -7,27 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracekit.workload import (
-    ActiveBlocks,
-    Batch,
-    BlockSize,
-    Dtype,
-    HeadDim,
-    KernelOfPaged,
-    KvHeads,
-    MaxBlocks,
-    Measured,
-    QHeads,
-    Ragged,
-    Seed,
-    Step,
-    workload,
-)
+from tracekit.workload import Measured, Step, parameters, workload
 
 if TYPE_CHECKING:
     import mlx.core as mx
 
-    from tracekit.ops import DecodePlan, DecodeProblem
+    from tracekit.ops import DecodeProblem, metal
 
 NO_METAL = "MLX has no Metal here, and makes no pipelines for its own ops"
 
@@ -35,17 +20,17 @@ NO_METAL = "MLX has no Metal here, and makes no pipelines for its own ops"
 @workload
 def paged(
     *,
-    batch: Batch = 16,
-    q_heads: QHeads = 16,
-    kv_heads: KvHeads = 8,
-    head_dim: HeadDim = 128,
-    block_size: BlockSize = 32,
-    max_blocks: MaxBlocks = 64,
-    active_blocks: ActiveBlocks = 32,
-    dtype: Dtype = "float16",
-    ragged: Ragged = False,
-    seed: Seed = 0,
-    kernel: KernelOfPaged = None,
+    batch: parameters.Batch = 16,
+    q_heads: parameters.QHeads = 16,
+    kv_heads: parameters.KvHeads = 8,
+    head_dim: parameters.HeadDim = 128,
+    block_size: parameters.BlockSize = 32,
+    max_blocks: parameters.MaxBlocks = 64,
+    active_blocks: parameters.ActiveBlocks = 32,
+    dtype: parameters.Dtype = "float16",
+    ragged: parameters.Ragged = False,
+    seed: parameters.Seed = 0,
+    kernel: parameters.KernelOfPaged = None,
     hd_tile: Annotated[
         int | None, typer.Option(min=8, max=16, help="Elements of a head of one lane: 8 or 16.")
     ] = None,
@@ -64,7 +49,7 @@ def paged(
     """
     import mlx.core as mx
 
-    from tracekit.ops import check_heads, context_lengths, draw_problem, plan
+    from tracekit.ops import check_heads, context_lengths, draw_problem, metal
     from tracekit.workload import backend
 
     check_heads(q_heads, kv_heads)
@@ -81,7 +66,7 @@ def paged(
         dtype=getattr(mx, dtype),
         seed=seed,
     )
-    how = plan(
+    how = metal.plan(
         problem,
         longest=max(lens),
         kernel=kernel,
@@ -93,33 +78,35 @@ def paged(
     return _step(problem, lens, how if asked or backend() == "metal" else None)
 
 
-def _step(problem: "DecodeProblem", lens: Sequence[int], how: "DecodePlan | None") -> Step:
+def _step(problem: "DecodeProblem", lens: Sequence[int], how: "metal.DecodePlan | None") -> Step:
     """Make the step of a kernel, or of MLX's own ops if there is no plan for one."""
-    from tracekit.base import require_accuracy
-    from tracekit.ops import LEAST_BUFFER, attend, largest_error, specializations, traffic_of
+    from tracekit.base import tolerances
+    from tracekit.ops import kernels, largest_error, paged
     from tracekit.workload import step_of
 
     ready, longest = _prewarmed(problem, how), max(lens)
 
     def call() -> "mx.array":
-        return attend(problem, scale=problem.scale, longest=longest, how=how)
+        return paged.attend(problem, scale=problem.scale, longest=longest, how=how)
 
-    error = require_accuracy(largest_error(problem, call()), problem.dtype, "Paged attention")
+    error = tolerances.require_accuracy(
+        largest_error(problem, call()), problem.dtype, "Paged attention"
+    )
     # a table so short that MLX would bind it as a constant is padded by a dispatch of its own
-    counted = how is not None and problem.block_tables.size >= LEAST_BUFFER
+    counted = how is not None and problem.block_tables.size >= kernels.LEAST_BUFFER
     return step_of(
         call,
-        traffic_of(problem, lens, how).work(
+        paged.traffic_of(problem, lens, how).work(
             problem.batch, how.dispatches if how and counted else None
         ),
-        specializations=specializations,
+        specializations=kernels.specializations,
         results={"max_error": error, "specializations": ready},
     )
 
 
-def _prewarmed(problem: "DecodeProblem", how: "DecodePlan | None") -> Measured:
+def _prewarmed(problem: "DecodeProblem", how: "metal.DecodePlan | None") -> Measured:
     """Make every specialization of the model before the hot path; report their number."""
-    from tracekit.ops import BLOCK_SIZES, prewarm
+    from tracekit.ops import metal, prewarm
 
     if how is None:
         return Measured(None, "count", reason=NO_METAL)
@@ -128,7 +115,7 @@ def _prewarmed(problem: "DecodeProblem", how: "DecodePlan | None") -> Measured:
         kv_heads=problem.kv_heads,
         head_dim=problem.head_dim,
         dtype=problem.dtype,
-        block_sizes=sorted({*BLOCK_SIZES, problem.block_size}),
+        block_sizes=sorted({*metal.BLOCK_SIZES, problem.block_size}),
         kernel=how.kernel,
         threadgroup=how.threadgroup,
     )

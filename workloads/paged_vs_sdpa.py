@@ -7,31 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tracekit.workload import (
-    ActiveBlocks,
-    Batch,
-    BlockSize,
-    Dtype,
-    HeadDim,
-    KernelOfPaged,
-    KvHeads,
-    MaxBlocks,
-    Measured,
-    Order,
-    OrderOfSteps,
-    QHeads,
-    Ragged,
-    Seed,
-    Step,
-    Turns,
-    alternate,
-    workload,
-)
+from tracekit.workload import Measured, Step, calls, parameters, workload
 
 if TYPE_CHECKING:
     import mlx.core as mx
 
-    from tracekit.ops import CallTraffic, DecodePlan, DecodeProblem, DenseProblem, DenseShape
+    from tracekit.ops import DecodeProblem, kernels, metal
+    from tracekit.ops import dense as ops_dense
 
     Attend = Callable[[], mx.array]
 
@@ -41,16 +23,16 @@ Against = Literal["sdpa", "gather-sdpa", "naive"]
 @workload
 def paged_vs_sdpa(
     *,
-    batch: Batch = 16,
-    q_heads: QHeads = 16,
-    kv_heads: KvHeads = 8,
-    head_dim: HeadDim = 128,
-    block_size: BlockSize = 32,
-    max_blocks: MaxBlocks = 64,
-    active_blocks: ActiveBlocks = 32,
-    dtype: Dtype = "float16",
-    ragged: Ragged = False,
-    seed: Seed = 0,
+    batch: parameters.Batch = 16,
+    q_heads: parameters.QHeads = 16,
+    kv_heads: parameters.KvHeads = 8,
+    head_dim: parameters.HeadDim = 128,
+    block_size: parameters.BlockSize = 32,
+    max_blocks: parameters.MaxBlocks = 64,
+    active_blocks: parameters.ActiveBlocks = 32,
+    dtype: parameters.Dtype = "float16",
+    ragged: parameters.Ragged = False,
+    seed: parameters.Seed = 0,
     against: Annotated[
         Against,
         typer.Option(
@@ -58,8 +40,8 @@ def paged_vs_sdpa(
             "one that each step makes, or naive attention on the former."
         ),
     ] = "sdpa",
-    order: OrderOfSteps = "abba",
-    kernel: KernelOfPaged = None,
+    order: parameters.OrderOfSteps = "abba",
+    kernel: parameters.KernelOfPaged = None,
 ) -> Step:
     """Compare paged attention with MLX's own, step by step in turn.
 
@@ -68,14 +50,8 @@ def paged_vs_sdpa(
     """
     import mlx.core as mx
 
-    from tracekit.ops import (
-        DenseShape,
-        check_heads,
-        context_lengths,
-        dense_problem,
-        draw_problem,
-        plan,
-    )
+    from tracekit.ops import check_heads, context_lengths, draw_problem, metal
+    from tracekit.ops import dense as ops_dense
     from tracekit.workload import backend
 
     check_heads(q_heads, kv_heads)
@@ -91,46 +67,53 @@ def paged_vs_sdpa(
         dtype=getattr(mx, dtype),
         seed=seed,
     )
-    dense = dense_problem(problem, lens)
-    shape = DenseShape(lens, dense.longest, q_heads, kv_heads, head_dim, problem.dtype.size)
-    how = plan(problem, longest=dense.longest, kernel=kernel)
+    dense = ops_dense.dense_problem(problem, lens)
+    shape = ops_dense.DenseShape(
+        lens, dense.longest, q_heads, kv_heads, head_dim, problem.dtype.size
+    )
+    how = metal.plan(problem, longest=dense.longest, kernel=kernel)
     chosen = how if kernel or backend() == "metal" else None
     return _step(problem, dense, shape, chosen, against=against, order=order)
 
 
 def _step(
     problem: "DecodeProblem",
-    dense: "DenseProblem",
-    shape: "DenseShape",
-    how: "DecodePlan | None",
+    dense: "ops_dense.DenseProblem",
+    shape: "ops_dense.DenseShape",
+    how: "metal.DecodePlan | None",
     *,
     against: Against,
-    order: Order,
+    order: calls.Order,
 ) -> Step:
     import mlx.core as mx
 
-    from tracekit.ops import attend, specializations, traffic_of
-    from tracekit.workload import backend, variant_of
+    from tracekit.ops import kernels
+    from tracekit.ops import paged as ops_paged
+    from tracekit.workload import backend, calls
 
     def paged() -> "mx.array":
-        return attend(problem, scale=dense.scale, longest=dense.longest, how=how)
+        return ops_paged.attend(problem, scale=dense.scale, longest=dense.longest, how=how)
 
     other = _baseline(problem, dense, against)
     results = _parity(dense, paged(), other(), against)
-    moved = traffic_of(problem, shape.lens, how)
-    turns = Turns(
-        variant_of("paged", paged, moved.work(problem.batch)),
-        variant_of(against, other, _traffic(problem, shape, against).work(problem.batch)),
+    moved = ops_paged.traffic_of(problem, shape.lens, how)
+    turns = calls.Turns(
+        calls.variant_of("paged", paged, moved.work(problem.batch)),
+        calls.variant_of(against, other, _traffic(problem, shape, against).work(problem.batch)),
         order,
         mx.eval,
     )
-    return alternate(turns, backend=backend(), results=results, specializations=specializations)
+    return calls.alternate(
+        turns, backend=backend(), results=results, specializations=kernels.specializations
+    )
 
 
-def _baseline(problem: "DecodeProblem", dense: "DenseProblem", against: Against) -> "Attend":
+def _baseline(
+    problem: "DecodeProblem", dense: "ops_dense.DenseProblem", against: Against
+) -> "Attend":
     import mlx.core as mx
 
-    from tracekit.ops import gather_pages, naive_attention, sdpa
+    from tracekit.ops import dense as ops_dense
 
     mask = dense.mask()
     assert not isinstance(mask, str)
@@ -138,48 +121,52 @@ def _baseline(problem: "DecodeProblem", dense: "DenseProblem", against: Against)
         mx.eval(mask)
 
     def own() -> "mx.array":
-        attention = naive_attention if against == "naive" else sdpa
+        attention = ops_dense.naive_attention if against == "naive" else ops_dense.sdpa
         out = attention(dense.q, dense.keys, dense.values, scale=dense.scale, mask=mask)
         return out[:, :, 0]
 
     def gathering() -> "mx.array":
-        keys, values = gather_pages(problem, dense.longest)
+        keys, values = ops_dense.gather_pages(problem, dense.longest)
         keys, values = keys[:, :, : dense.longest], values[:, :, : dense.longest]
-        return sdpa(dense.q, keys, values, scale=dense.scale, mask=mask)[:, :, 0]
+        return ops_dense.sdpa(dense.q, keys, values, scale=dense.scale, mask=mask)[:, :, 0]
 
     return gathering if against == "gather-sdpa" else own
 
 
-def _traffic(problem: "DecodeProblem", shape: "DenseShape", against: Against) -> "CallTraffic":
-    from tracekit.ops import dense_traffic, gathered_traffic, naive_traffic
+def _traffic(
+    problem: "DecodeProblem", shape: "ops_dense.DenseShape", against: Against
+) -> "kernels.CallTraffic":
+    from tracekit.ops import dense as ops_dense
     from tracekit.workload import backend
 
     # MLX's vector kernels read a row once for each q head
     rereads = problem.group if backend() == "metal" else 1
     if against == "naive":
-        return naive_traffic(shape)
+        return ops_dense.naive_traffic(shape)
     if against == "gather-sdpa":
-        return gathered_traffic(shape, problem.block_size, rereads=rereads)
-    return dense_traffic(shape, rereads=rereads)
+        return ops_dense.gathered_traffic(shape, problem.block_size, rereads=rereads)
+    return ops_dense.dense_traffic(shape, rereads=rereads)
 
 
 def _parity(
-    dense: "DenseProblem", paged: "mx.array", other: "mx.array", against: Against
+    dense: "ops_dense.DenseProblem", paged: "mx.array", other: "mx.array", against: Against
 ) -> dict[str, float | Measured]:
     """Compare both with the reference, and with each other; refuse a wrong result."""
-    from tracekit.base import as_float64, relative_error, require_accuracy
-    from tracekit.ops import largest_dense_error
+    from tracekit.base import tolerances
+    from tracekit.ops import dense as ops_dense
 
     dtype = dense.q.dtype
     errors = {
-        f"max_error_{name}": require_accuracy(
-            largest_dense_error(dense, out[:, :, None]), dtype, f"The result of {name}"
+        f"max_error_{name}": tolerances.require_accuracy(
+            ops_dense.largest_dense_error(dense, out[:, :, None]), dtype, f"The result of {name}"
         )
         for name, out in (("paged", paged), (against, other))
     }
-    apart = relative_error(as_float64(paged), as_float64(other))
+    apart = tolerances.relative_error(tolerances.as_float64(paged), tolerances.as_float64(other))
     return {
         **errors,
-        "max_difference": require_accuracy(apart, dtype, "One result against the other", results=2),
+        "max_difference": tolerances.require_accuracy(
+            apart, dtype, "One result against the other", results=2
+        ),
         "padding": Measured(dense.padding, "ratio", "lower"),
     }

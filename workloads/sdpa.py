@@ -6,27 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracekit.workload import (
-    ActiveBlocks,
-    Batch,
-    BlockSize,
-    Dtype,
-    HeadDim,
-    KvHeads,
-    LayoutOfAxes,
-    MaxBlocks,
-    Measured,
-    QHeads,
-    Ragged,
-    Seed,
-    Step,
-    workload,
-)
+from tracekit.workload import Measured, Step, parameters, workload
 
 if TYPE_CHECKING:
     import mlx.core as mx
 
-    from tracekit.ops import DenseProblem, DenseShape, Layout
+    from tracekit.ops import dense
 
 FUSED_VECTOR_QUERIES = 8
 
@@ -34,20 +19,20 @@ FUSED_VECTOR_QUERIES = 8
 @workload
 def sdpa(
     *,
-    batch: Batch = 16,
-    q_heads: QHeads = 16,
-    kv_heads: KvHeads = 8,
-    head_dim: HeadDim = 128,
-    block_size: BlockSize = 32,
-    max_blocks: MaxBlocks = 64,
-    active_blocks: ActiveBlocks = 32,
-    dtype: Dtype = "float16",
-    ragged: Ragged = False,
-    seed: Seed = 0,
+    batch: parameters.Batch = 16,
+    q_heads: parameters.QHeads = 16,
+    kv_heads: parameters.KvHeads = 8,
+    head_dim: parameters.HeadDim = 128,
+    block_size: parameters.BlockSize = 32,
+    max_blocks: parameters.MaxBlocks = 64,
+    active_blocks: parameters.ActiveBlocks = 32,
+    dtype: parameters.Dtype = "float16",
+    ragged: parameters.Ragged = False,
+    seed: parameters.Seed = 0,
     queries: Annotated[
         int, typer.Option(min=1, max=65536, help="Queries of a sequence: 1 to decode, more prefill")
     ] = 1,
-    layout: LayoutOfAxes = "BHSD",
+    layout: parameters.LayoutOfAxes = "BHSD",
 ) -> Step:
     """Attend with MLX's own op over keys and values in one piece.
 
@@ -57,7 +42,7 @@ def sdpa(
     """
     import mlx.core as mx
 
-    from tracekit.ops import DenseShape, check_heads, context_lengths, dense_problem, draw_problem
+    from tracekit.ops import check_heads, context_lengths, dense, draw_problem
 
     check_heads(q_heads, kv_heads)
     drawn = seed if ragged else None
@@ -72,18 +57,18 @@ def sdpa(
         dtype=getattr(mx, dtype),
         seed=seed,
     )
-    problem = dense_problem(pages, lens, queries=queries, seed=seed)
-    shape = DenseShape(
+    problem = dense.dense_problem(pages, lens, queries=queries, seed=seed)
+    shape = dense.DenseShape(
         lens, problem.longest, q_heads, kv_heads, head_dim, pages.dtype.size, queries
     )
     return _step(problem, shape, layout)
 
 
-def _step(problem: "DenseProblem", shape: "DenseShape", layout: "Layout") -> Step:
+def _step(problem: "dense.DenseProblem", shape: "dense.DenseShape", layout: "dense.Layout") -> Step:
     import mlx.core as mx
 
-    from tracekit.base import require_accuracy
-    from tracekit.ops import dense_traffic, largest_dense_error, sdpa
+    from tracekit.base import tolerances
+    from tracekit.ops import dense
     from tracekit.workload import backend, step_of
 
     q, keys, values = problem.laid_out(layout)
@@ -92,13 +77,15 @@ def _step(problem: "DenseProblem", shape: "DenseShape", layout: "Layout") -> Ste
         mx.eval(mask)
 
     def call() -> "mx.array":
-        return sdpa(q, keys, values, scale=scale, mask=mask, layout=layout)
+        return dense.sdpa(q, keys, values, scale=scale, mask=mask, layout=layout)
 
     out = call() if layout == "BHSD" else call().swapaxes(1, 2)
-    error = require_accuracy(largest_dense_error(problem, out), problem.q.dtype, "Dense attention")
+    error = tolerances.require_accuracy(
+        dense.largest_dense_error(problem, out), problem.q.dtype, "Dense attention"
+    )
     # MLX's vector kernels read a row once for each q head; the others keep tiles of it.
     vector = backend() == "metal" and shape.queries <= FUSED_VECTOR_QUERIES
-    model = dense_traffic(
+    model = dense.dense_traffic(
         shape,
         rereads=shape.q_heads // shape.kv_heads if vector else 1,
         mask=mask.nbytes if isinstance(mask, mx.array) else 0,

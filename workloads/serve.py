@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from tracekit.workload import BlockSize, Dtype, HeadDim, KvHeads, QHeads, Step, workload
+from tracekit.workload import Step, parameters, workload
 
 Distribution = Literal["fixed", "uniform", "lognormal"]
 _TOKENS = 1 << 20
@@ -49,15 +49,15 @@ def serve(
     output_longest: Annotated[int, _tokens("Longest output, unless fixed.")] = 128,
     max_seqs: Annotated[int, typer.Option(min=1, max=4096, help="Sequences at a time.")] = 8,
     blocks: Annotated[int, typer.Option(min=1, max=1 << 22, help="Blocks of the pool.")] = 96,
-    block_size: BlockSize = 16,
+    block_size: parameters.BlockSize = 16,
     prefill_chunk: Annotated[
         int, typer.Option(min=1, max=65536, help="Tokens of a prompt that a tick takes.")
     ] = 64,
-    q_heads: QHeads = 8,
-    kv_heads: KvHeads = 4,
-    head_dim: HeadDim = 64,
+    q_heads: parameters.QHeads = 8,
+    kv_heads: parameters.KvHeads = 4,
+    head_dim: parameters.HeadDim = 64,
     layers: Annotated[int, typer.Option(min=1, max=256, help="Times a token attends.")] = 2,
-    dtype: Dtype = "float16",
+    dtype: parameters.Dtype = "float16",
     slo_ttft: Annotated[
         float | None, typer.Option(min=0, help="Milliseconds to the first token, at most.")
     ] = None,
@@ -78,15 +78,7 @@ def serve(
     """
     import mlx.core as mx
 
-    from tracekit.ops import (
-        LatencyLimits,
-        Lengths,
-        ModelShape,
-        Rate,
-        ServerLoad,
-        Spike,
-        serving_step,
-    )
+    from tracekit.ops import Lengths, Rate, ServerLoad, Spike, server
 
     spikes = tuple(Spike(at, spike_length, spike_rate) for at in spike_at or ())
     load = ServerLoad(
@@ -98,7 +90,7 @@ def serve(
         burstiness=burstiness,
         seed=seed,
     )
-    shape = ModelShape(
+    shape = server.ModelShape(
         q_heads=q_heads,
         kv_heads=kv_heads,
         head_dim=head_dim,
@@ -110,4 +102,4 @@ def serve(
         longest=load.longest,
         dtype=getattr(mx, dtype),
     )
-    return serving_step(load, shape, LatencyLimits(slo_ttft, slo_tpot, slow_tick))
+    return server.serving_step(load, shape, server.LatencyLimits(slo_ttft, slo_tpot, slow_tick))

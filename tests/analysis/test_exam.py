@@ -13,7 +13,7 @@ import pytest
 
 from analysed import MS, Golden, given, table
 from stock import PID, WIRE, Stock, frame, jitter, warnings
-from tracekit.analysis import Result, Times, analyze
+from tracekit.analysis import Result, analyze, intervals
 from tracekit.base import Process, Provenance
 
 Scene = Callable[[], Stock]
@@ -524,7 +524,7 @@ def without_latencies(tables: Tables) -> Tables:
     return {**tables, "gpu_intervals": work.assign(start_latency=missing_values)}
 
 
-def move_times(tables: Tables, way: Callable[[Times], Times]) -> Tables:
+def move_times(tables: Tables, way: Callable[[intervals.Times], intervals.Times]) -> Tables:
     """Lay all times of a recording on another course; lengths follow."""
     moved_tables: dict[str, pd.DataFrame] = {}
     for name, rows in tables.items():

@@ -8,7 +8,7 @@ import pytest
 
 from tracekit.analysis.rule import Fact, Finding, Severity, finding
 from tracekit.analysis.wording import headline, put_into_words, sentence_of
-from tracekit.base import find_shipped_folder
+from tracekit.base import files
 
 RULES = Path(__file__).parents[2] / "tracekit" / "analysis" / "rules"
 
@@ -81,5 +81,5 @@ def test_rules_and_templates_name_each_other() -> None:
         for name in re.findall(r'wording="([^"]+)"', file.read_text())
     }
     assert template_names == {
-        file.stem for file in (find_shipped_folder("templates") / "findings").glob("*.txt")
+        file.stem for file in (files.find_shipped_folder("templates") / "findings").glob("*.txt")
     }

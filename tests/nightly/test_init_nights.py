@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from played_nights import Played
-from tracekit.base import short_commit
+from tracekit.base import units
 from tracekit.nightly.history.night import Night, Outcome
 from tracekit.nightly.memory import NotKeptError
 
@@ -73,7 +73,7 @@ def test_a_step_is_found_the_same_night_with_its_commit_and_its_way_back_is_ok(
     nights = play(nights_by_init, [1.0, 1.0, 1.05, 1.05, 1.0, 1.0])
     assert outcomes(nights) == [OK, OK, REGRESSION, REGRESSION, OK, OK]
     before, after = nights_by_init.commits[2:4]
-    assert f"{short_commit(before)}..{short_commit(after)}" in nights[2].reason
+    assert f"{units.short_commit(before)}..{units.short_commit(after)}" in nights[2].reason
 
 
 def test_a_busy_night_decides_nothing_and_the_next_one_does(nights_by_init: Played) -> None:

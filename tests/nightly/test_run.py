@@ -12,7 +12,7 @@ import pytest
 
 from played_nights import Played
 from real_nights import repository
-from tracekit.base import least_pairs, short_commit
+from tracekit.base import paired, units
 from tracekit.base.errors import InterruptedRunError, RecordingError, UsageError
 from tracekit.nightly.folder import NightFolder
 from tracekit.nightly.gate.report.model import of_night
@@ -58,9 +58,9 @@ def find_ranges(reason: str) -> set[str]:
 
 
 def format_range(played: Played, first_index: int, last_index: int = -1) -> str:
-    return (
-        f"{short_commit(played.commits[first_index])}..{short_commit(played.commits[last_index])}"
-    )
+    first_commit = units.short_commit(played.commits[first_index])
+    last_commit = units.short_commit(played.commits[last_index])
+    return f"{first_commit}..{last_commit}"
 
 
 def moves(kind: str) -> bool:
@@ -304,7 +304,7 @@ def test_a_machine_that_is_not_fit_is_waited_for(played: Played) -> None:
     night = played.night(1.05, progress=heard.append)
     (entry,) = night.entries
     assert night.outcome is entry.outcome is INCONCLUSIVE
-    assert (night.partial, len(entry.pairs)) == (False, least_pairs()), "a few, and no more"
+    assert (night.partial, len(entry.pairs)) == (False, paired.least_pairs()), "a few, and no more"
     assert "The machine was not ready within 500 ms: " in entry.reason
     assert "Measured, but not counted: step_p50 +5." in entry.reason
     assert entry.judged[0].change is None, "and not judged"

@@ -22,7 +22,7 @@ from tracekit.analysis.rules import RULES
 from tracekit.analysis.scope import steady_tokens
 from tracekit.analysis.wording import UNCOMPARED, put_advice, put_into_words
 from tracekit.base import Provenance, TracekitError, UsageError
-from tracekit.tables import Tables, rows_of
+from tracekit.tables import Tables, losses
 
 _VALUES = frozenset(
     {
@@ -96,7 +96,7 @@ def analyze(
         results=results_of(given_tables),
         findings=tuple(complete_findings(rank_findings(findings), tokens)),
         checks=tuple(check for check, _ in judged),
-        losses=rows_of(given_tables.belief_losses),
+        losses=losses.rows_of(given_tables.belief_losses),
     )
 
 

@@ -22,7 +22,7 @@ from tracekit.analysis.iterations import Loop
 from tracekit.analysis.machine import Machine, chip_of
 from tracekit.analysis.rule import Evidence, Fact
 from tracekit.analysis.scope import Device
-from tracekit.base import percent, quantity
+from tracekit.base import units as base_units
 
 
 class CounterKind(StrEnum):
@@ -172,7 +172,7 @@ def counter_samples(gpu_counters: pd.DataFrame | None, gpu: Device, loop: Loop) 
         shared_share = 1 - alone.sum() / chosen.sum()
         raise Unavailable(
             f"counters are device-wide, and other processes used the GPU in "
-            f"{percent(shared_share)} of the samples in the target's work. "
+            f"{base_units.percent(shared_share)} of the samples in the target's work. "
             f"Close other programs that use the GPU, and record again."
         )
     return samples.assign(weight=weights)[alone]
@@ -216,15 +216,14 @@ def extremes(
     percentages = counter_rows["percentage"].fillna(value=True)
     ratio = bool(percentages.all())  # only bandwidths are in GB/s, not in percent
     spans_and_values = zip(starts, ends, ordered["value"], strict=True)
-    return tuple(
-        Evidence(
-            "gpu_counters",
-            int(start),
-            int(end),
-            f"{counter} {percent(value / 100) if ratio else quantity(float(value), 'GB/s')}",
-        )
-        for start, end, value in spans_and_values
-    )
+    evidence: list[Evidence] = []
+    for start, end, value in spans_and_values:
+        shown_value = base_units.quantity(float(value), "GB/s")
+        if ratio:
+            shown_value = base_units.percent(value / 100)
+        note = f"{counter} {shown_value}"
+        evidence.append(Evidence("gpu_counters", int(start), int(end), note))
+    return tuple(evidence)
 
 
 def _require_samples(counters: pd.DataFrame | None) -> pd.DataFrame:

@@ -63,7 +63,8 @@ from tracekit.analysis.scope import Recorded, device_of, gpu_of
 from tracekit.analysis.submission import habits_of
 from tracekit.analysis.work_names import named_work
 from tracekit.base import Provenance, TracekitError
-from tracekit.tables import LOSSES, SCHEMAS, Flaw, Loss, Tables, every_source, losses_table
+from tracekit.tables import SCHEMAS, Flaw, Loss, Tables, losses, losses_table
+from tracekit.tables import schemas as tables_schemas
 from tracekit.workload import IDLE, OWN_REFERENCE, REFERENCE
 
 _Recorded = Mapping[str, pd.DataFrame]
@@ -85,7 +86,7 @@ def describe_damage(name: str, tables: _Recorded) -> str:
     """
     if not isinstance(tables, Tables) or name not in SCHEMAS or _frame(tables, name) is None:
         return ""
-    schemas = every_source(name)
+    schemas = tables_schemas.every_source(name)
     texts = [
         loss.text.rstrip(".")
         for loss in tables.losses
@@ -229,7 +230,7 @@ DERIVED: Mapping[str, Callable[..., Any]] = {
     "steady_roof": roof_of,
     "program": program_of,
 }
-_OF_EXPORTS = (LOSSES, "settings", "launches", "profile_frames")
+_OF_EXPORTS = (losses.LOSSES, "settings", "launches", "profile_frames")
 IMPOSSIBLE = "impossible"
 """The impossible rows, as a tuple of breaches."""
 DOUBTFUL = "doubtful"
@@ -306,7 +307,7 @@ class Given(Mapping[str, Any]):
         return Recorded(self._belief.believe(name, self._tables[name]))
 
     def _of_exports(self, name: str, tables: Tables) -> pd.DataFrame:
-        if name == LOSSES:
+        if name == losses.LOSSES:
             return losses_of_used(tables, self._used, self.belief_losses)
         if name == "settings":
             return settings_table(tables)

@@ -16,8 +16,8 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import IntervalSet, Times
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.scope import Device
-from tracekit.base import percent
-from tracekit.workload import IDLE, LEFT, REFERENCE
+from tracekit.base import units
+from tracekit.workload import IDLE, REFERENCE, journal
 
 _UNSURE = 0.05  # largest unclassified share of the steps' time that leaves no doubt
 _ASLEEP = 0.05  # share of a core below which a waiting process is idle
@@ -50,7 +50,8 @@ def handover_of(device: Device, steps: pd.DataFrame | None, spans: pd.DataFrame 
     unsure = int(unsure_times.sum()) / total_time
     if unsure > _UNSURE:
         raise Unavailable(
-            f"the step waits inside `submit`, or works there: in {percent(unsure)} of its time "
+            f"the step waits inside `submit`, or works there: in {units.percent(unsure)} of "
+            f"its time "
             "nothing tells its work from its preparation. Let `submit` hand the work over, and "
             "`wait` block until it is complete."
         )
@@ -62,7 +63,7 @@ def handover_of(device: Device, steps: pd.DataFrame | None, spans: pd.DataFrame 
         if busy < _ASLEEP:
             raise Unavailable(
                 "the step waits for something that its process does not do: while it waited, all "
-                f"of its threads together computed for {percent(busy)} of the time."
+                f"of its threads together computed for {units.percent(busy)} of the time."
             )
     caller = _read_cpu_times(judged, "submit_cpu")
     if caller is None:
@@ -93,7 +94,7 @@ def _unsure(steps: pd.DataFrame, spans: pd.DataFrame | None, *, on_a_cpu: bool) 
     durations = steps["duration"].to_numpy(dtype=np.int64)
     host = _measure_span_time(spans, start, start + submitted)
     waiting_times = durations - submitted
-    undivided = waiting_times < LEFT * (durations - host)
+    undivided = waiting_times < journal.LEFT * (durations - host)
     caller = _read_cpu_times(steps, "submit_cpu")
     other_threads = _read_cpu_times(steps, "submit_other_cpu")
     if caller is None or other_threads is None:

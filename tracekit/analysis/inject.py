@@ -10,7 +10,7 @@ import pandas as pd
 
 from tracekit.analysis.result import Better
 from tracekit.base import TracekitError, UsageError
-from tracekit.tables import LOSSES, SCHEMAS, origins
+from tracekit.tables import SCHEMAS, losses, schemas
 
 _OF_WORKLOADS = "host-"  # prefix of the schemas that workloads and the host recorder write
 _OF_GPUS = ("metal", "gpu", "graphics")  # prefixes of schemas that only a GPU's recorder writes
@@ -47,7 +47,7 @@ def inject(
     `losses` judges the damage itself, and so gets the remaining rows of such a table, or None.
     """
     arguments: dict[str, Any] = {}
-    judges_damage = LOSSES in asked_tables(function)
+    judges_damage = losses.LOSSES in asked_tables(function)
     explain_loss: Callable[[str], str] = getattr(tables, "lost", lambda _: "")  # only in `Given`
     for name, parameter in _tables(function):
         if not judges_damage and (reason := explain_loss(name)):
@@ -102,7 +102,7 @@ ON_THE_CPU = (
 
 def absence(name: str, tables: Mapping[str, pd.DataFrame]) -> str:
     """Return why the recording has no such table, and which recorder would have to record it."""
-    sources = origins(SCHEMAS[name]).split(" or ") if name in SCHEMAS else ["nowhere"]
+    sources = schemas.origins(SCHEMAS[name]).split(" or ") if name in SCHEMAS else ["nowhere"]
     traced = [source for source in sources if not source.startswith(_OF_WORKLOADS)]
     missing = f"the recording has no table {name}"
     if not traced:

@@ -30,7 +30,7 @@ from tracekit.analysis.repetition import (
 from tracekit.analysis.scope import Device, steady_steps
 from tracekit.analysis.structure import FEWEST, OF_WORK, begins_of, reported_ends
 from tracekit.analysis.upkeep import find_allocating, wirings
-from tracekit.base import duration
+from tracekit.base import units
 from tracekit.tables import PHASES
 
 QUIET = 250_000_000
@@ -223,7 +223,8 @@ def loop_of(
             refreshes = _find_missed_refreshes(iterations) if shows else None
         if refreshes is not None:
             paced = (
-                paced or f"by a display, every {duration(refreshes.period)} or a multiple of that"
+                paced
+                or f"by a display, every {units.duration(refreshes.period)} or a multiple of that"
             )
         loop = Loop(start, end, _name_loop(iterations), paced, refreshes)
     if loop.length == 0:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window, busy, clip, spans
-from tracekit.machine import Chip, chip
+from tracekit.machine import chips
 from tracekit.workload import REFERENCE
 
 Machine = Mapping[str, Any]
@@ -21,13 +21,13 @@ Machine = Mapping[str, Any]
 """
 
 
-def chip_of(machine: Machine) -> Chip:
+def chip_of(machine: Machine) -> chips.Chip:
     """Return the chip of the machine; raise Unavailable if it has none or it is not named."""
     if machine.get("virtual"):
         raise Unavailable("it was made on a virtual machine, whose GPU has no chip's figures.")
     if not machine.get("chip"):
         raise Unavailable("the recording does not say which chip it was made on.")
-    return chip(str(machine["chip"]), machine.get("gpu_cores"))
+    return chips.chip(str(machine["chip"]), machine.get("gpu_cores"))
 
 
 _HELP = {

@@ -7,7 +7,7 @@ import pandas as pd
 
 from tracekit.analysis.intervals import IntervalSet, Times
 from tracekit.analysis.structure import FEWEST, begins_of, reported_ends
-from tracekit.base import duration
+from tracekit.base import units
 
 _FREE = 0.05  # least unused share of a period of a paced loop
 _EVEN = 0.05  # coefficient of variation of the periods, at most
@@ -88,7 +88,7 @@ def find_pace(starts: Times, timeline: pd.DataFrame, host_work: IntervalSet, *, 
     regular = _is_regular(np.diff(bounds)) and _keep_grids(starts, beats.usual_period)
     if not regular or not _commits_at_once(timeline, bounds) or not beats.is_even:
         return ""
-    return f"by a {'display' if shows else 'clock'}, every {duration(beats.usual_period)}"
+    return f"by a {'display' if shows else 'clock'}, every {units.duration(beats.usual_period)}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,7 +33,7 @@ import pandas as pd
 from tracekit.analysis.levers import ProgramKind
 from tracekit.analysis.scope import Device, Targets
 from tracekit.analysis.work_names import is_unnamed
-from tracekit.base import Provenance, percent
+from tracekit.base import Provenance, units
 
 
 @dataclass(frozen=True)
@@ -400,7 +400,7 @@ def _by_channels(channels: Mapping[str, int], presents: int, *, on_the_host: boo
         return Recognition(ProgramKind.UNKNOWN, reason=_ON_A_CPU)
     place = "channels of the device"
     drawn = _drawn(channels)
-    drawing = Sign(f"{percent(drawn)} vertex and fragment", place)
+    drawing = Sign(f"{units.percent(drawn)} vertex and fragment", place)
     present_signs = ()
     if presents:
         present_signs = (Sign(f"{presents:,} presents", "presented drawables"),)

@@ -1,7 +1,7 @@
 """The question that a run was made to answer, and its answer in a sentence: before any finding."""
 
 from tracekit.analysis.result import Measurement, Result
-from tracekit.base import quantity
+from tracekit.base import units
 
 _STEP_TIME = "step_time_"
 
@@ -45,14 +45,14 @@ def _serve(metrics: dict[str, Measurement]) -> str:
     if first_token_time is None:
         return ""
     worst_first = _worst(metrics, "ttft_p99")
-    parts = [f"First token after {quantity(first_token_time, 'ns')}{worst_first}"]
+    parts = [f"First token after {units.quantity(first_token_time, 'ns')}{worst_first}"]
     later = _value(metrics, "tpot_p50")
     if later is not None:
         worst_later = _worst(metrics, "tpot_p99")
-        parts.append(f"{quantity(later, 'ns')} for each further one{worst_later}")
+        parts.append(f"{units.quantity(later, 'ns')} for each further one{worst_later}")
     goodput = metrics.get("goodput")
     if goodput is not None and goodput.value is not None:
-        goodput_words = quantity(goodput.value, goodput.unit)
+        goodput_words = units.quantity(goodput.value, goodput.unit)
         parts.append(f"goodput {goodput_words}")
     return f"{', '.join(parts)}."
 
@@ -61,7 +61,7 @@ def _worst(metrics: dict[str, Measurement], name: str) -> str:
     value = _value(metrics, name)
     if value is None:
         return ""
-    return f" (99th percentile {quantity(value, 'ns')})"
+    return f" (99th percentile {units.quantity(value, 'ns')})"
 
 
 def _value(metrics: dict[str, Measurement], name: str) -> float | None:

@@ -17,15 +17,12 @@ from tracekit.base import (
     InputError,
     Provenance,
     RecordingError,
-    Redaction,
     decode_json,
-    duration,
-    quantity,
-    read_input,
-    redact_provenance,
-    unavailable,
+    files,
+    redaction,
+    units,
 )
-from tracekit.tables import LossRow
+from tracekit.tables import losses as tables_losses
 
 FORMAT = 1
 
@@ -87,7 +84,7 @@ class Result:
     findings: tuple[Finding, ...] = ()
     checks: tuple[RuleCheck, ...] = ()
     results: tuple[Measurement, ...] = ()
-    losses: tuple[LossRow, ...] = ()
+    losses: tuple[tables_losses.LossRow, ...] = ()
     format: int = field(default=FORMAT, kw_only=True)
 
     def metric(self, name: str) -> Measurement | None:
@@ -99,7 +96,7 @@ class Result:
 def load(path: Path) -> Result:
     """Read a `result.json`; raise an error if it is missing or cannot be understood."""
     try:
-        content = read_input(path)
+        content = files.read_input(path)
         number = decode_json(content, _Versioned).format
         if number > FORMAT:
             raise InputError(
@@ -158,12 +155,14 @@ def numbers(result: Result) -> dict[str, str]:
     """
     measurements = (*result.metrics, *result.results)
     texts = {
-        number.name: quantity(number.value, number.unit)
+        number.name: units.quantity(number.value, number.unit)
         for number in measurements
         if number.value is not None
     }
     texts |= {
-        number.name: unavailable(number.reason) for number in result.results if number.value is None
+        number.name: units.unavailable(number.reason)
+        for number in result.results
+        if number.value is None
     }
     if "idle_ratio" in texts:
         texts = {name: value for name, value in texts.items() if name not in _OF_THE_SPAN}
@@ -178,7 +177,7 @@ def describe_saving(finding: Finding) -> str:
     saving_per_token = finding.saving_per_token
     per_token = ""
     if saving_per_token is not None:
-        per_token = f", {duration(saving_per_token)} per token"
+        per_token = f", {units.duration(saving_per_token)} per token"
     overlap_note = ""
     if finding.within:
         overlap_note = f"; {finding.within} counts that too"
@@ -191,12 +190,12 @@ def saving_range(finding: Finding) -> str:
     minimum = facts.get("saving_least")
     maximum = facts.get("saving_most")
     if isinstance(minimum, int) and isinstance(maximum, int) and minimum:
-        lower_text = duration(minimum)
-        upper_text = duration(maximum)
+        lower_text = units.duration(minimum)
+        upper_text = units.duration(maximum)
         if lower_text == upper_text:
             return lower_text
         return f"{lower_text} to {upper_text}"
-    return f"up to {duration(maximum if isinstance(maximum, int) else finding.saving or 0)}"
+    return f"up to {units.duration(maximum if isinstance(maximum, int) else finding.saving or 0)}"
 
 
 def silence(result: Result) -> str:
@@ -208,9 +207,9 @@ def silence(result: Result) -> str:
     return f"No finding, by the {judged} of {len(result.checks)} rules that could judge."
 
 
-def redact_result(result: Result, redact: Redaction) -> Result:
+def redact_result(result: Result, redact: redaction.Redaction) -> Result:
     """Return the result, without names of persons or machines."""
-    provenance = redact_provenance(result.provenance, redact)
+    provenance = redaction.redact_provenance(result.provenance, redact)
     metrics = tuple(replace(metric, reason=redact(metric.reason)) for metric in result.metrics)
     findings = tuple(_redact_finding(finding, redact) for finding in result.findings)
     checks = tuple(replace(check, reason=redact(check.reason)) for check in result.checks)
@@ -225,7 +224,7 @@ def redact_result(result: Result, redact: Redaction) -> Result:
     )
 
 
-def _redact_finding(finding: Finding, redact: Redaction) -> Finding:
+def _redact_finding(finding: Finding, redact: redaction.Redaction) -> Finding:
     message = redact(finding.message)
     advice = redact(finding.advice)
     facts = tuple(_redacted_fact(fact, redact) for fact in finding.facts)
@@ -241,7 +240,7 @@ def _redact_finding(finding: Finding, redact: Redaction) -> Finding:
     )
 
 
-def _redacted_fact(fact: Fact, redact: Redaction) -> Fact:
+def _redacted_fact(fact: Fact, redact: redaction.Redaction) -> Fact:
     if not isinstance(fact.value, str):
         return fact
     return replace(fact, value=redact(fact.value))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.inject import ON_THE_CPU, Unavailable
 from tracekit.analysis.intervals import IntervalSet, Times, Window, busy, clip, spans
-from tracekit.base import Process, percent
+from tracekit.base import Process, units
 from tracekit.tables import families
 from tracekit.workload import IDLE, REFERENCE
 
@@ -215,7 +215,8 @@ def require_seen(steady: pd.DataFrame, target_intervals: pd.DataFrame) -> None:
     unseen = target_work.measure_within(*spans(steady)) == 0
     if unseen.mean() > _UNSEEN:
         raise Unavailable(
-            f"{percent(float(unseen.mean()))} of the steady steps have no interval of the target: "
+            f"{units.percent(float(unseen.mean()))} of the steady steps have no interval of "
+            f"the target: "
             f"the capture does not show all of their work."
         )
 

@@ -25,7 +25,7 @@ from tracekit.analysis.rule import Fact
 from tracekit.analysis.savings.estimate import Savings
 from tracekit.analysis.scope import steady_tokens
 from tracekit.analysis.trends import TrendLine, fit_trend
-from tracekit.base import count
+from tracekit.base import units
 from tracekit.workload import READBACK
 
 _NEAR = 5_000  # ns: a program's time between its last wait and its mark
@@ -44,10 +44,10 @@ def describe_rate(number: int, iterations: pd.DataFrame | None) -> str:
     """Return the rate per step or iteration and per token in words; empty if both are unknown."""
     if iterations is None or iterations.empty:
         return ""
-    rate = count(number / len(iterations))
+    rate = units.count(number / len(iterations))
     rate_text = f", {rate} per {unit(iterations)}"
     try:
-        return f"{rate_text} and {count(number / steady_tokens(iterations))} per token"
+        return f"{rate_text} and {units.count(number / steady_tokens(iterations))} per token"
     except Unavailable:
         return rate_text
 

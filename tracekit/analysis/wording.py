@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tracekit.analysis.levers import ProgramKind, advice, brief, title_of
 from tracekit.analysis.rule import Fact, Finding
-from tracekit.base import count, find_shipped_folder, quantity
+from tracekit.base import files, units
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -36,8 +36,8 @@ class ShownFact:
         if isinstance(self.value, str):
             return self.value
         if self._unit == "" and isinstance(self.value, int):
-            return count(self.value)
-        return quantity(self.value, self._unit)
+            return units.count(self.value)
+        return units.quantity(self.value, self._unit)
 
     def __bool__(self) -> bool:
         """Return whether the value is neither zero, nor empty, nor unknown."""
@@ -49,7 +49,7 @@ def pluralize(number: ShownFact | int, noun: str, plural: str = "") -> str:
     value = number.value if isinstance(number, ShownFact) else number
     if not isinstance(value, int):
         return f"{number} {plural or noun + 's'}"
-    return f"{count(value)} {noun if value == 1 else plural or noun + 's'}"
+    return f"{units.count(value)} {noun if value == 1 else plural or noun + 's'}"
 
 
 @cache
@@ -57,7 +57,7 @@ def _environment() -> "Environment":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415  30 ms
 
     environment = Environment(
-        loader=FileSystemLoader(find_shipped_folder("templates") / _FOLDER),
+        loader=FileSystemLoader(files.find_shipped_folder("templates") / _FOLDER),
         undefined=StrictUndefined,
         autoescape=False,  # noqa: S701  plain text; a page escapes it
         trim_blocks=True,

@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window, idle_before, in_order, spans
 from tracekit.analysis.scope import Device
-from tracekit.tables import UNLABELLED, families
+from tracekit.tables import families, labels
 
 _DEFAULT = re.compile(
-    rf"^(command buffer \d+:?)?((compute|blit|render) command \d+)?$|^{UNLABELLED}$"
+    rf"^(command buffer \d+:?)?((compute|blit|render) command \d+)?$|^{labels.UNLABELLED}$"
 )
 
 

@@ -52,7 +52,7 @@ def batch(
             hint="Give one of them.",
         )
     choices = fleet.Choices(target, fleet.wanted_tables(tables), not no_redact, run_number)
-    max_seconds = workload.seconds(time_limit)
+    max_seconds = workload.plan.seconds(time_limit)
     plan = fleet.BatchPlan(
         tuple(sources), output, scheduler, workers, choices, retry_failed, max_seconds
     )

@@ -6,20 +6,10 @@ from typing import Annotated
 import typer
 
 from tracekit import lab
-from tracekit.base import InterruptedRunError, ToolError, UsageError, save, writing
+from tracekit.base import InterruptedRunError, ToolError, UsageError, outputs, save
 from tracekit.cli import console, options
 from tracekit.cli.options import flag, option
-from tracekit.workload import (
-    ActiveBlocks,
-    Batch,
-    BlockSize,
-    Dtype,
-    HeadDim,
-    KvHeads,
-    QHeads,
-    Ragged,
-    Seed,
-)
+from tracekit.workload import parameters
 
 
 def bench(
@@ -51,27 +41,27 @@ def bench(
     repetitions: Annotated[
         int, option("N", "Samples at most.", "--repetitions", "--repeats", min=1)
     ] = 100,
-    batch: Batch = 16,
-    q_heads: QHeads = 16,
-    kv_heads: KvHeads = 8,
-    head_dim: HeadDim = 128,
-    block_size: BlockSize = 32,
-    active_blocks: ActiveBlocks = 32,
+    batch: parameters.Batch = 16,
+    q_heads: parameters.QHeads = 16,
+    kv_heads: parameters.KvHeads = 8,
+    head_dim: parameters.HeadDim = 128,
+    block_size: parameters.BlockSize = 32,
+    active_blocks: parameters.ActiveBlocks = 32,
     max_blocks: Annotated[
         int | None,
         typer.Option(
             min=1, max=65536, help="Blocks a sequence has.  [default: as many as it uses]"
         ),
     ] = None,
-    dtype: Dtype = "float16",
-    ragged: Ragged = False,
+    dtype: parameters.Dtype = "float16",
+    ragged: parameters.Ragged = False,
     queries: Annotated[
         int, typer.Option(min=1, max=65536, help="Tokens of a prompt, in prefill.")
     ] = 512,
     rows: Annotated[int, typer.Option(min=1, max=65536, help="Rows of RMSNorm and Linear.")] = 16,
     dims: Annotated[int, typer.Option(min=1, max=65536, help="Elements that go into them.")] = 2048,
     out_dims: Annotated[int, typer.Option(min=1, max=65536, help="Elements that come out.")] = 2048,
-    seed: Seed = 0,
+    seed: parameters.Seed = 0,
 ) -> None:
     """Measure kernels and the implementations that they replace.
 
@@ -94,13 +84,13 @@ def bench(
     if tune:
         _require_tunable(names, output)
     if output is not None:
-        lab.check_writable(output)
+        lab.document.check_writable(output)
     shape = lab.Shape(
         batch, q_heads, kv_heads, head_dim, block_size, active_blocks, max_blocks, dtype, ragged,
         queries, rows, dims, out_dims, seed,
     )  # fmt: skip
     written_files = [output] if output else []
-    with writing(written_files, force=force):
+    with outputs.writing(written_files, force=force):
         if tune:
             _tune(shape, lab.Effort(warmup, repetitions, budget or 2.0), output, json=json)
             return
@@ -129,16 +119,16 @@ def _bench(
     with console.progress("bench") as progress:
         done = lab.run_bench(shape, settings, progress=progress)
     if json:
-        console.show_json(lab.bench_document(done))
+        console.show_json(lab.document.bench_document(done))
     else:
         _show(done)
     if output is not None:
-        lab.save(done, output)
+        lab.document.save(done, output)
         console.show_written(output)
     _end(done, output)
 
 
-def _show(done: "lab.Bench") -> None:
+def _show(done: "lab.document.Bench") -> None:
     from tracekit.lab.bench import words
 
     for title, (columns, rows) in words.families(done):
@@ -148,7 +138,7 @@ def _show(done: "lab.Bench") -> None:
     console.show_warnings(list(words.warnings(done)))
 
 
-def _end(done: "lab.Bench", output: Path | None) -> None:
+def _end(done: "lab.document.Bench", output: Path | None) -> None:
     """Raise the error of an interruption or of failures, once all is shown and written."""
     if done.interrupted:
         hint = "Nothing was measured before."

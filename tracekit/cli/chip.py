@@ -7,10 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from tracekit import lab, machine, ops
-from tracekit.base import NOT_AVAILABLE, UsageError, duration, size, suggest_name, unavailable
+from tracekit.base import UsageError, suggest_name, units
 from tracekit.cli import console, options
 from tracekit.cli.options import flag, option
-from tracekit.workload import DtypeName
+from tracekit.workload import parameters
 
 _CONTEXT = 1024  # tokens
 _UNCOUNTED = "neither `ioreg`, on a Mac, nor --gpu-cores says it"
@@ -31,7 +31,9 @@ def chip(
     kv_heads: Annotated[int | None, option("N", "Heads of K and V.", min=1, max=512)] = None,
     head_dim: Annotated[int | None, option("N", "Elements of a head.", min=1)] = None,
     context: Annotated[int | None, option("N", "Tokens of a sequence.", min=1, max=2**21)] = None,
-    dtype: Annotated[DtypeName | None, typer.Option(help="Type of the elements.")] = None,
+    dtype: Annotated[
+        parameters.DtypeName | None, typer.Option(help="Type of the elements.")
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """Show the limits of this machine's chip.
@@ -51,15 +53,15 @@ def chip(
         "dtype": dtype,
     }
     shape = _shape(shape_options, context)
-    measured = machine.measure_bandwidth() if measure else None
+    measured = machine.triad.measure_bandwidth() if measure else None
     if json:
         console.show_json(_document(chip, facts, measured, shape))
         return
     rows = [*_chip_rows(chip, facts), *_measured_rows(measured)]
     heading = "this machine" if name is None else "that chip"
     console.table(("", heading, "source"), rows)
-    if name is not None and chip.name not in machine.known_chips():
-        console.show_hint(suggest_name(chip.name, machine.known_chips()))
+    if name is not None and chip.name not in machine.chips.known_chips():
+        console.show_hint(suggest_name(chip.name, machine.chips.known_chips()))
     if shape is not None:
         console.show_hint(
             f"Paged decode attention, {shape.batch} sequences of {shape.context} tokens, "
@@ -72,16 +74,16 @@ def chip(
 
 def _choose_chip(
     name: str | None, cores: int | None, *, measure: bool
-) -> "tuple[machine.Chip, dict[str, Any]]":
+) -> "tuple[machine.chips.Chip, dict[str, Any]]":
     """Return the chip, and the other facts of its machine if that is this one."""
     if name is not None and measure:
         raise UsageError("--measure is of this machine; --name names another chip.")
     if name is not None:
-        return machine.chip(machine.normalize_chip_name(name), cores), {}
+        return machine.chips.chip(machine.chips.normalize_chip_name(name), cores), {}
     if cores is not None:
         raise UsageError("--gpu-cores needs a chip that --name names.")
     facts = machine.describe()
-    return machine.this_chip(facts), facts
+    return machine.chips.this_chip(facts), facts
 
 
 def _shape(shape_options: dict[str, Any], context: int | None) -> "lab.Shape | None":
@@ -97,23 +99,23 @@ def _shape(shape_options: dict[str, Any], context: int | None) -> "lab.Shape | N
     return lab.Shape(**sizes, active_blocks=tokens // lab.Shape.block_size)
 
 
-def _chip_rows(chip: "machine.Chip", facts: dict[str, Any]) -> Iterator[Row]:
-    yield "chip", chip.name or unavailable("the system does not name it"), ""
-    cores = str(chip.cores) if chip.cores else unavailable(_UNCOUNTED)
+def _chip_rows(chip: "machine.chips.Chip", facts: dict[str, Any]) -> Iterator[Row]:
+    yield "chip", chip.name or units.unavailable("the system does not name it"), ""
+    cores = str(chip.cores) if chip.cores else units.unavailable(_UNCOUNTED)
     yield "gpu cores", cores, ""
     if facts.get("memory"):
-        yield "memory", size(facts["memory"]), ""
+        yield "memory", units.size(facts["memory"]), ""
     yield from _gpu_rows()
     yield _figure_row("bandwidth", chip.bandwidth, 1e9, "GB/s")
     yield _figure_row("float32", chip.fp32, 1e12, "TFLOP/s")
     yield _figure_row("float16", chip.fp16, 1e12, "TFLOP/s")
-    yield _figure_row("ridge", machine.ridge_of(chip), 1, "FLOP/byte")
+    yield _figure_row("ridge", machine.roofline.ridge_of(chip), 1, "FLOP/byte")
 
 
 def _gpu_rows() -> Iterator[Row]:
     """Yield the facts that MLX has of the GPU, on a Mac."""
     architecture = _architecture()
-    gpu_class = machine.gpu_class(architecture)
+    gpu_class = machine.chips.gpu_class(architecture)
     if gpu_class:
         meaning, limits = gpu_class
         yield "architecture", f"{architecture}: {meaning}", "MLX"
@@ -131,25 +133,28 @@ def _architecture() -> str:
     return str(mx.device_info().get("architecture", ""))
 
 
-def _figure_row(name: str, figure: "machine.Figure", scale: float, unit: str) -> Row:
+def _figure_row(name: str, figure: "machine.chips.Figure", scale: float, unit: str) -> Row:
     if figure.value is None:
-        return name, unavailable(figure.reason), ""
+        return name, units.unavailable(figure.reason), ""
     return name, f"{figure.value / scale:.4g} {unit}", f"{figure.confidence}: {figure.source}"
 
 
-def _measured_rows(measured: "machine.Bandwidth | None") -> Iterator[Row]:
+def _measured_rows(measured: "machine.triad.Bandwidth | None") -> Iterator[Row]:
     if measured is None:
         return
-    how = f"measured here: triad over {size(measured.size)}, {measured.threads} threads, the CPU's"
+    how = (
+        f"measured here: triad over {units.size(measured.size)}, {measured.threads} threads, "
+        f"the CPU's"
+    )
     if measured.of_memory is None:
         how += "; the caches' size is not known"
     elif not measured.of_memory:
-        how += f"; too small for caches of {size(measured.cache)}, so partly theirs"
+        how += f"; too small for caches of {units.size(measured.cache)}, so partly theirs"
     yield "measured", f"{measured.best / 1e9:.4g} GB/s", how
     yield "  median", f"{measured.median / 1e9:.4g} GB/s", f"of {measured.passes} passes"
 
 
-def _launch_rows(shape: "lab.Shape", chip: "machine.Chip") -> Iterator[Row]:
+def _launch_rows(shape: "lab.Shape", chip: "machine.chips.Chip") -> Iterator[Row]:
     for name, value, meaning in _launch(shape):
         yield name, f"{value:,}", meaning
     work, bound = _work(shape, chip)
@@ -157,13 +162,13 @@ def _launch_rows(shape: "lab.Shape", chip: "machine.Chip") -> Iterator[Row]:
     yield "bytes", f"{moved / 1e6:,.4g} MB", "that memory must move, each counted once."
     yield "intensity", f"{work.intensity:.3g} FLOP/byte", f"{work.flops / 1e9:.4g} GFLOP in all."
     if bound is None:
-        yield "bound", NOT_AVAILABLE, chip.bandwidth.reason
+        yield "bound", units.NOT_AVAILABLE, chip.bandwidth.reason
     else:
         limit: str = bound.limit
         if bound.partial:
             limit = "memory alone; the rate of arithmetic is not known"
         reason = f"of {limit}; an M1 Max reached about 80 % of its bandwidth."
-        yield "bound", duration(bound.seconds * 1e9), reason
+        yield "bound", units.duration(bound.seconds * 1e9), reason
 
 
 def _launch(shape: "lab.Shape") -> list[tuple[str, int, str]]:
@@ -182,10 +187,10 @@ def _launch(shape: "lab.Shape") -> list[tuple[str, int, str]]:
 
 
 def _work(
-    shape: "lab.Shape", chip: "machine.Chip"
-) -> "tuple[ops.CallTraffic, machine.Bound | None]":
+    shape: "lab.Shape", chip: "machine.chips.Chip"
+) -> "tuple[ops.kernels.CallTraffic, machine.roofline.Bound | None]":
     """Return the work of a shape, and its least time if the bandwidth is known."""
-    work = ops.traffic(
+    work = ops.paged.traffic(
         [shape.context] * shape.batch,
         q_heads=shape.q_heads,
         kv_heads=shape.kv_heads,
@@ -200,13 +205,13 @@ def _work(
     if shape.dtype == "float32":
         rate = chip.fp32.value
     moved = work.unique + work.written
-    return work, machine.bound(work.flops, moved, bandwidth=bandwidth, rate=rate)
+    return work, machine.roofline.bound(work.flops, moved, bandwidth=bandwidth, rate=rate)
 
 
 def _document(
-    chip: "machine.Chip",
+    chip: "machine.chips.Chip",
     facts: dict[str, Any],
-    measured: "machine.Bandwidth | None",
+    measured: "machine.triad.Bandwidth | None",
     shape: "lab.Shape | None",
 ) -> dict[str, Any]:
     """Return everything for JSON: rates per second, sizes in bytes."""
@@ -214,7 +219,7 @@ def _document(
         "chip": asdict(chip),
         "machine": facts,
         "architecture": _architecture() or None,
-        "ridge": asdict(machine.ridge_of(chip)),
+        "ridge": asdict(machine.roofline.ridge_of(chip)),
         "measured": asdict(measured) if measured else None,
     }
     if shape is not None:

@@ -10,7 +10,7 @@ import typer.core
 
 from tracekit import compare as comparison
 from tracekit import nightly, record, workload
-from tracekit.base import UsageError, own_redaction, write_whole, writing
+from tracekit.base import UsageError, outputs, redaction, write_whole
 from tracekit.cli import console, options
 from tracekit.cli.options import argument, flag, option
 
@@ -60,7 +60,7 @@ def compare(
         raise UsageError("--open opens a page, and none is asked for.", hint="Add --html FILE.")
     first_side, second_side = comparison.parse_sides(runs)
     pages = [html] if html else []
-    with writing(pages, [*first_side, *second_side]):
+    with outputs.writing(pages, [*first_side, *second_side]):
         limits = comparison.Limits(threshold, between, tuple(metric or ()))
         with console.progress("compare") as progress:
             compared_runs = comparison.compare_paths(
@@ -156,17 +156,21 @@ def ab(
     if open_page and html is None:
         raise UsageError("--open opens a page, and none is asked for.", hint="Add --html FILE.")
     within = within or min(0.01, max(threshold / 2, 0.0001))
-    effort = nightly.PairEffort(within, workload.seconds(time_limit), workload.seconds(turn))
+    effort = nightly.ab.PairEffort(
+        within, workload.plan.seconds(time_limit), workload.plan.seconds(turn)
+    )
     if any_state:
         effort = replace(effort, state=None)
     limits = comparison.Limits(threshold, metrics=tuple(metric or ()))
     measure = _measuring(variants, read or [], workloads, effort, limits)
     pages = [html] if html else []
-    with writing(pages):
+    with outputs.writing(pages):
         with console.progress("ab") as progress:
             compared = measure(progress)
         if html is not None:
-            page = comparison.render_comparison(compared, [], [], redact=own_redaction())
+            page = comparison.page.render_comparison(
+                compared, [], [], redact=redaction.own_redaction()
+            )
             _write(html, page)
     _show(compared, json=json)
     if html is not None and open_page:
@@ -179,13 +183,13 @@ def _measuring(
     variants: list[str],
     read: list[str],
     workloads: Path | None,
-    effort: "nightly.PairEffort",
+    effort: "nightly.ab.PairEffort",
     limits: "comparison.Limits",
 ) -> "Callable[[Progress], comparison.Comparison]":
     """Return a function that measures both variants, which are checked at once."""
     if variants[0] == _PROGRAMS:
         sides = nightly.parse_programs(variants[1:])
-        patterns = [record.parse_pattern(words) for words in read]
+        patterns = [record.patterns.parse_pattern(words) for words in read]
         return lambda progress: nightly.measure_programs(
             *sides, patterns=patterns, effort=effort, limits=limits, progress=progress
         )
@@ -197,9 +201,9 @@ def _measuring(
     if variants.count(_BETWEEN) != 1:
         raise UsageError("Give one variant on each side of a --.", hint="tracekit ab A -- B")
     place = variants.index(_BETWEEN)
-    side_before = nightly.parse_side(variants[:place])
-    side_after = nightly.parse_side(variants[place + 1 :], side_before.workload)
-    return lambda progress: nightly.measure_ab(
+    side_before = nightly.ab.parse_side(variants[:place])
+    side_after = nightly.ab.parse_side(variants[place + 1 :], side_before.workload)
+    return lambda progress: nightly.ab.measure_ab(
         side_before,
         side_after,
         workloads=workloads,
@@ -213,12 +217,12 @@ def _show(compared: "comparison.Comparison", *, json: bool) -> None:
     if json:
         console.show_json(compared)
         return
-    console.show_line(comparison.heading(compared))
-    for title, columns, rows in comparison.tables(compared):
+    console.show_line(comparison.page.heading(compared))
+    for title, columns, rows in comparison.page.tables(compared):
         console.measurements(title, columns, rows)
     conditions = [f"{condition.side}: {condition.words}." for condition in compared.conditions]
     console.show_warnings(conditions)
-    console.show_hint(comparison.how_sure(compared))
+    console.show_hint(comparison.page.how_sure(compared))
 
 
 def _write(file: Path, page: str) -> None:

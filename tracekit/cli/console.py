@@ -8,15 +8,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, BinaryIO
 
 from tracekit import analysis, record, tables
-from tracekit.base import (
-    InputError,
-    Recording,
-    TracekitError,
-    as_json,
-    quote_path,
-    replacing,
-    visible,
-)
+from tracekit.base import InputError, Recording, TracekitError, as_json, files, quote_path, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -165,7 +157,7 @@ def show_next(command: str, recording: Recording) -> None:
 def open_output(file: Path) -> Generator[BinaryIO]:
     """Open a file that is written as a whole or not at all, or stdout for `-`."""
     if file != STDOUT:
-        with replacing(file) as opened:
+        with files.replacing(file) as opened:
             yield opened
         return
     sys.stdout.flush()
@@ -227,7 +219,7 @@ def show_diagnosis(diagnosis: "record.Diagnosis", *, json: bool = False) -> None
 
 def show_warnings(warnings: Sequence[str]) -> None:
     """Print warnings on stderr, each one once; losses of this command come at its end."""
-    later = set(tables.list_reported_losses())
+    later = set(tables.losses.list_reported_losses())
     for warning in dict.fromkeys(warnings):
         if warning not in later:
             _say(("warning: ", "yellow"), warning)
@@ -335,7 +327,7 @@ def accounting() -> Generator[None]:
     Raises:
         InputError: Damage cost rows or names; everything else was written.
     """
-    with tables.collecting() as ledger:
+    with tables.losses.collecting() as ledger:
         try:
             yield
         except TracekitError as error:
@@ -349,7 +341,7 @@ def accounting() -> Generator[None]:
         harmless = [loss for loss in ledger.losses if loss not in costs]
         _show_losses(harmless)
     if costs:
-        texts = tables.sentences(costs)
+        texts = tables.losses.sentences(costs)
         sentences = list(texts[:_MOST_COSTS])
         if len(texts) > _MOST_COSTS:
             sentences.append(f"{len(texts) - _MOST_COSTS:,} more losses.")
@@ -358,7 +350,7 @@ def accounting() -> Generator[None]:
 
 
 def _show_losses(losses: "Iterable[tables.Loss]") -> None:
-    for text in tables.sentences(losses):
+    for text in tables.losses.sentences(losses):
         _say(("warning: ", "yellow"), text)
 
 

@@ -8,7 +8,7 @@ import typer
 
 import tracekit
 from tracekit import interop, tables
-from tracekit.base import Recording, UsageError, require_apart, writing
+from tracekit.base import Recording, UsageError, outputs
 from tracekit.cli import console, options
 from tracekit.cli.options import argument, option
 
@@ -34,12 +34,15 @@ def convert_bundle(
             hint=f"`tracekit import {bundle}` makes a run of it, which has more formats.",
         )
     if schema is None:
-        require_apart([output], [bundle])
+        outputs.require_apart([output], [bundle])
         with console.progress("convert") as progress:
             tables.unbundle(bundle, output, f".{to}", progress, choice.run, force=force)
         console.show_line(output)
         return
-    with writing(tables.files_of(output), [bundle], force=force), console.progress("convert"):
+    with (
+        outputs.writing(tables.files_of(output), [bundle], force=force),
+        console.progress("convert"),
+    ):
         raw = tables.Tables(bundle, only=tables.Choice(choice.run))
         table = raw.find_table(schema, choice)
         converted = tables.convert(table.ref, output, schema, table.choice, toc=raw.toc)
@@ -116,7 +119,10 @@ def _convert_export(
             f"{export} is an export: name the .parquet, .csv or .feather to write.",
             hint="--to converts a run.",
         )
-    with writing(tables.files_of(output), [export], force=force), console.progress("convert"):
+    with (
+        outputs.writing(tables.files_of(output), [export], force=force),
+        console.progress("convert"),
+    ):
         converted = tables.convert(export, output, schema, choice)
     _show(converted)
 
@@ -133,7 +139,7 @@ def _convert_run(
     folder: Path, output: Path | None, to: str, *, no_redact: bool, force: bool
 ) -> None:
     if output is not None:
-        require_apart([output], [folder])
+        outputs.require_apart([output], [folder])
     recording = Recording(folder)
     run_tables = tracekit.pipeline.tables_of(recording)
     redact = str if no_redact else tracekit.pipeline.redaction_of(recording)

@@ -7,16 +7,11 @@ from typing import Annotated, Literal
 import typer
 
 from tracekit import record
-from tracekit.base import (
-    InconclusiveError,
-    InterruptedRunError,
-    UsageError,
-    notes_folder,
-    require_apart,
-)
+from tracekit.base import InconclusiveError, InterruptedRunError, UsageError, outputs
+from tracekit.base import files as base_files
 from tracekit.cli import console, options
 from tracekit.cli.options import argument, flag, option
-from tracekit.workload import METAL_SYSTEM_TRACE
+from tracekit.workload import plan
 
 
 def doctor(
@@ -61,7 +56,7 @@ def doctor(
         raise UsageError(
             f"{names[0]!r} is neither asked nor learned from.", hint="Add --questions or --learn."
         )
-    folder = notes_folder()
+    folder = base_files.notes_folder()
     machine = record.DoctorSurroundings()
     fresh = None
     try:
@@ -79,11 +74,11 @@ def doctor(
 def _ask(names: list[str], file: Path | None, *, json: bool) -> None:
     """Ask questions, show the answers, and write the report if a file is given."""
     if file is not None:
-        require_apart([file])
+        outputs.require_apart([file])
     try:
         with console.progress("ask") as progress:
             answered = record.asking.ask(
-                names, record.DoctorSurroundings(), notes_folder(), progress
+                names, record.DoctorSurroundings(), base_files.notes_folder(), progress
             )
     except KeyboardInterrupt as stop:
         raise InterruptedRunError("Interrupted; nothing is kept.") from stop
@@ -129,7 +124,7 @@ def templates(context: typer.Context, *, json: options.Json = False) -> None:
     if context.invoked_subcommand is not None:
         return
 
-    overview = record.overview(record.xctrace_here(), Path.home())
+    overview = record.templates.overview(record.recorders.xctrace_here(), Path.home())
     if json:
         console.show_json(overview)
         return
@@ -145,7 +140,9 @@ def templates(context: typer.Context, *, json: options.Json = False) -> None:
 def make(
     output: Annotated[Path, argument("OUTPUT.tracetemplate", "New file to make.")],
     *,
-    source: Annotated[str, option("PATH|NAME", "Template to copy.", "--from")] = METAL_SYSTEM_TRACE,
+    source: Annotated[
+        str, option("PATH|NAME", "Template to copy.", "--from")
+    ] = plan.METAL_SYSTEM_TRACE,
     counter_profile: Annotated[
         int | None, option("N", "Number of the counter set.", min=0, max=2**31 - 1)
     ] = None,
@@ -166,9 +163,11 @@ def make(
     timeline = None
     if shader_timeline is not None:
         timeline = shader_timeline == "on"
-    changes, content = record.draft(_source_file(source), output, counter_profile, timeline)
+    changes, content = record.templates.draft(
+        _source_file(source), output, counter_profile, timeline
+    )
     if do_write:
-        console.show_line(record.write(output, content))
+        console.show_line(record.templates.write(output, content))
         console.show_hint(f"Record with it: tracekit capture --template {shlex.quote(str(output))}")
         return
     rows = [(change.place, repr(change.old_value), repr(change.new_value)) for change in changes]
@@ -178,8 +177,8 @@ def make(
 
 def _source_file(source: str) -> Path:
     """Return the template file to copy: a path, or a name in the folders of templates."""
-    if "/" in source or source.endswith(record.SUFFIX):
+    if "/" in source or source.endswith(record.templates.SUFFIX):
         return Path(source).expanduser()
     tool = record.find_xctrace()
-    files = record.template_files(Path.home(), tool.path if tool else "")
-    return record.template_file(source, files)
+    files = record.templates.template_files(Path.home(), tool.path if tool else "")
+    return record.templates.template_file(source, files)

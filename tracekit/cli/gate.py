@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from tracekit import compare, nightly
-from tracekit.base import TracekitError, UsageError, age, writing
+from tracekit.base import TracekitError, UsageError, outputs, units
 from tracekit.cli import console, options
 from tracekit.cli.options import argument, flag, option
 
@@ -83,7 +83,7 @@ def gate(
     files = _name_report_files(junit, sarif, openmetrics, markdown)
     destinations = _Destinations(
         files=files,
-        command=nightly.command_of(on_regression) if on_regression else (),
+        command=nightly.notify.command_of(on_regression) if on_regression else (),
         page=_find_summary_page(summary),
         annotated=_is_annotated(annotations),
         json=json,
@@ -93,7 +93,7 @@ def gate(
     read_files = list(words)
     if plan:
         read_files.append(plan)
-    with writing(list(files.values()), read_files):
+    with outputs.writing(list(files.values()), read_files):
         if len(words) > 1:
             _require_none(plan=plan, history=history, max_age=max_age)
             report = _of_runs(words, metric, threshold, force=force)
@@ -149,18 +149,18 @@ def _is_annotated(annotations: bool | None) -> bool:
 
 def _deliver(report: "nightly.GateReport", destinations: _Destinations, remedy: str) -> None:
     """Write and print a report, run the command of a regression, and end the process."""
-    errors = nightly.write_reports(report, destinations.files)
+    errors = nightly.notify.write_reports(report, destinations.files)
     _show(report, destinations)
     warnings = list(report.warnings)
     if destinations.page:
-        warnings.append(nightly.append_summary(report, destinations.page))
+        warnings.append(nightly.notify.append_summary(report, destinations.page))
     if destinations.annotated:
         # A reader of the document on stdout does not expect lines of GitHub's.
         has_document = destinations.json or destinations.printed
-        for line in nightly.annotations(report):
+        for line in nightly.text.annotations(report):
             typer.echo(line, err=has_document)
     if destinations.command and report.outcome is nightly.Outcome.REGRESSION:
-        warnings.append(nightly.tell(destinations.command, report))
+        warnings.append(nightly.notify.tell(destinations.command, report))
     console.show_warnings(list(filter(None, warnings)))
     end(report, errors, remedy)
 
@@ -169,7 +169,7 @@ def _show(report: "nightly.GateReport", destinations: _Destinations) -> None:
     if destinations.json:
         console.show_json(report)
     elif destinations.printed:
-        console.show_line(nightly.markdown(report).rstrip("\n"))
+        console.show_line(nightly.text.markdown(report).rstrip("\n"))
     else:
         show_report(report)
 
@@ -184,9 +184,9 @@ def _require_none(**options: object) -> None:
 def _of_night(
     words: Sequence[Path], plan: Path | None, history: str, max_age: str
 ) -> "nightly.GateReport":
-    longest = age(max_age).total_seconds() if max_age else None
+    longest = units.age(max_age).total_seconds() if max_age else None
     name = str(words[0]) if words else nightly.LATEST
-    return nightly.gate_night(name, plan, history, longest=longest)
+    return nightly.gating.gate_night(name, plan, history, longest=longest)
 
 
 def _of_runs(
@@ -197,7 +197,9 @@ def _of_runs(
     if threshold is not None:
         limits = replace(limits, threshold=threshold)
     with console.progress("gate") as progress:
-        return nightly.gate_runs(first_side, second_side, limits, force=force, progress=progress)
+        return nightly.gating.gate_runs(
+            first_side, second_side, limits, force=force, progress=progress
+        )
 
 
 def show_report(report: "nightly.GateReport") -> None:
@@ -223,4 +225,4 @@ def end(report: "nightly.GateReport", errors: "Sequence[TracekitError]", remedy:
         raise typer.Exit(report.outcome.exit_code)
     if errors:
         raise errors[0]
-    nightly.require_decided(report, remedy)
+    nightly.gating.require_decided(report, remedy)

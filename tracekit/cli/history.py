@@ -15,13 +15,12 @@ from tracekit import nightly
 from tracekit.base import (
     InputError,
     UsageError,
-    age,
-    least_pairs,
     make_timestamp,
-    own_redaction,
-    stamp,
+    outputs,
+    paired,
+    redaction,
+    units,
     write_whole,
-    writing,
 )
 from tracekit.cli import console, options
 from tracekit.cli.options import argument, flag, option
@@ -59,7 +58,7 @@ def history_url(history: str, config: Path | None) -> str:
 def time_of(text: str, current_time: datetime | None = None) -> datetime:
     """Return the time that a text means: an age such as "30d", or a date or time in UTC."""
     with suppress(UsageError):
-        return (current_time or datetime.now(UTC)) - age(text)
+        return (current_time or datetime.now(UTC)) - units.age(text)
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
@@ -121,7 +120,7 @@ def accept(
             capture or (),
             reason,
             others=nights[1:],
-            least=least_pairs(),
+            least=paired.least_pairs(),
             who=by or _login(),
         )
         night = store.night(accepted[0].night)
@@ -129,7 +128,7 @@ def accept(
     rows: list[tuple[str, str, str]] = []
     for acceptance in accepted:
         for metric in acceptance.changes:
-            expected = nightly.expected_words(night, acceptance, metric)
+            expected = nightly.listing.expected_words(night, acceptance, metric)
             rows.append((acceptance.capture, metric, expected))
     console.measurements(f"Accepted: {night.id} on {night.machine}", columns, rows)
     refusals = [f"Not accepted: {refusal.capture}: {refusal.reason}" for refusal in refused]
@@ -167,7 +166,9 @@ def list_(
 ) -> None:
     """List accepted changes and their reasons; the latest one of a capture is in force."""
     with _open_history(history, config) as store:
-        by_machine = [nightly.held_on(name, store.acceptances(name)) for name in store.machines()]
+        by_machine = [
+            nightly.listing.held_on(name, store.acceptances(name)) for name in store.machines()
+        ]
     entries = sorted(chain.from_iterable(by_machine), key=lambda entry: entry.accepted.at)
     if json:
         console.show_json(entries)
@@ -177,7 +178,7 @@ def list_(
     for entry in entries:
         accepted = entry.accepted
         row = (
-            stamp(accepted.at),
+            units.stamp(accepted.at),
             accepted.who,
             accepted.night,
             entry.machine,
@@ -248,7 +249,7 @@ def history(
     read_files = _drop_missing(config, nightly.file_of(url))
     files = [file for file in _drop_missing(export, html) if file != console.STDOUT]
     with (
-        writing(files, read_files, force=force),
+        outputs.writing(files, read_files, force=force),
         nightly.Store.connect(url, make=False) as store,
     ):
         if export is not None:
@@ -289,7 +290,7 @@ def sync(
     from tracekit.machine import own_name
 
     plan = nightly.read_plan(config, work=False)
-    done = nightly.sync(plan, plan.machine or own_name(), history)
+    done = nightly.memory.sync(plan, plan.machine or own_name(), history)
     if json:
         _show_sync_json(done)
     else:
@@ -307,7 +308,7 @@ def _count_nights(number: int) -> str:
     return "1 night" if number == 1 else f"{number} nights"
 
 
-def _show_sync_json(done: "nightly.Synced") -> None:
+def _show_sync_json(done: "nightly.memory.Synced") -> None:
     end_message = ""
     if done.fatal_error:
         end_message = done.fatal_error.message
@@ -322,11 +323,11 @@ def _show_sync_json(done: "nightly.Synced") -> None:
     )
 
 
-def _show_sync(done: "nightly.Synced") -> None:
+def _show_sync(done: "nightly.memory.Synced") -> None:
     for name in done.added:
         console.show_line(f"added   {name}")
     for missed_time in done.missed:
-        console.show_line(f"missed  {stamp(missed_time)}")
+        console.show_line(f"missed  {units.stamp(missed_time)}")
     if not (done.added or done.failed or done.fatal_error):
         console.show_line("The history has every night of the plan that has ended.")
     waiting = [f"The night {entry.night} waits: {entry.why}." for entry in done.wait]
@@ -365,12 +366,12 @@ def _export(
     store: "nightly.Store", selection: dict[str, Any], file: Path, kind: Format, *, samples: bool
 ) -> None:
     series = store.require_series(**selection)
-    redact = own_redaction()
+    redact = redaction.own_redaction()
     with console.open_output(file) as opened:
         if samples:
-            nightly.write_values(opened, store.samples(**selection), kind, redact)
+            nightly.listing.write_values(opened, store.samples(**selection), kind, redact)
         else:
-            nightly.write_points(opened, series, kind, redact)
+            nightly.listing.write_points(opened, series, kind, redact)
     if file != console.STDOUT:
         console.show_written(file)
 
@@ -385,7 +386,7 @@ def _show_nights(
 ) -> None:
     outcome = nightly.Outcome(outcome_name) if outcome_name else None
     nights = store.nights(**selection, outcome=outcome, limit=limit)
-    lines = [nightly.line(night) for night in nights]
+    lines = [nightly.listing.line(night) for night in nights]
     # If the limit cuts nights off, those that were missed before them are cut off, too.
     if len(lines) == limit:
         selection = selection | {"since": lines[0].started}
@@ -393,7 +394,7 @@ def _show_nights(
     if json:
         console.show_json({"nights": lines, "missed": missed_nights})
         return
-    columns, rows = nightly.table_of(lines, missed_nights, store.list_pins())
+    columns, rows = nightly.listing.table_of(lines, missed_nights, store.list_pins())
     console.measurements(_count_nights(len(lines)), columns, rows)
 
 
@@ -410,7 +411,7 @@ def _show_series(
     blank: list[str] = []
     for series in all_series:
         if selection["metric"] or any(point.pairs for point in series.points):
-            console.measurements(*nightly.series_table(series))
+            console.measurements(*nightly.listing.series_table(series))
         else:
             blank.append(f"{series.capture} {series.metric}")
     if blank:

@@ -19,7 +19,7 @@ from tracekit.base import (
     ToolError,
     TracekitError,
     UsageError,
-    remedy,
+    files,
     streams,
 )
 from tracekit.cli import (
@@ -157,7 +157,7 @@ def _run(arguments: Sequence[str]) -> None:
         if error.errno not in _PLACES:
             _report_bug()
         message = f"{error.filename or 'A file'}: {error.strerror}."
-        failed = RecordingError(message, hint=remedy(error))
+        failed = RecordingError(message, hint=files.remedy(error))
     except Exception:  # noqa: BLE001  whatever it is, it is ours, and its traceback is kept
         _report_bug()
     else:

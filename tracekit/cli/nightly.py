@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from tracekit import nightly
-from tracekit.base import TracekitError, UsageError, span
+from tracekit.base import TracekitError, UsageError, units
 from tracekit.cli import console, options
 from tracekit.cli.gate import show_report
 from tracekit.cli.options import argument, flag, option
@@ -145,7 +145,7 @@ def _installed_lines(schedule_status: "nightly.Scheduled") -> list[tuple[str, st
     return lines
 
 
-def _describe_night(night: "nightly.NightSummary") -> str:
+def _describe_night(night: "nightly.listing.NightSummary") -> str:
     words: str = night.outcome or "not judged"
     if not night.outcome and not night.ended:
         words = "not ended"
@@ -241,14 +241,16 @@ def run(
     try:
         with console.progress("nightly") as progress:
             night = nightly.run_night(plan, captures=names, keep=not no_history, progress=progress)
-    except nightly.NotKeptError as error:
+    except nightly.memory.NotKeptError as error:
         failed = error
         night = error.night
     _show(plan, night, failed, json=json, open_page=open_page)
 
 
 def _write_starter(config: Path | None) -> None:
-    console.show_line(nightly.write_starter(config) if config else nightly.write_starter())
+    console.show_line(
+        nightly.document.write_starter(config) if config else nightly.document.write_starter()
+    )
     console.show_hint("Change what it measures, then look: tracekit nightly --dry-run")
     console.show_hint(
         "Will it see a slowdown on this machine? In three minutes: tracekit nightly --rehearse"
@@ -263,7 +265,7 @@ app.command("uninstall")(uninstall)
 def _show(
     plan: "nightly.NightPlan",
     night: "nightly.Night",
-    failed: "nightly.NotKeptError | None" = None,
+    failed: "nightly.memory.NotKeptError | None" = None,
     *,
     json: bool,
     open_page: bool,
@@ -293,7 +295,7 @@ def _show(
 
 
 def _document(
-    night: "nightly.Night", failed: "nightly.NotKeptError | None", *, stored: bool
+    night: "nightly.Night", failed: "nightly.memory.NotKeptError | None", *, stored: bool
 ) -> dict[str, object]:
     """Return a night for JSON, with `history`: whether it is stored there, else the reason."""
     from msgspec import to_builtins
@@ -311,14 +313,14 @@ def _rehearse(plan: "nightly.NightPlan", names: list[str], *, json: bool) -> Non
     if names:
         plan = nightly.select_captures(plan, names)
     with console.progress("rehearsal") as progress:
-        rehearsals = nightly.rehearse_plan(plan, progress=progress)
+        rehearsals = nightly.rehearsal.rehearse_plan(plan, progress=progress)
     if json:
         console.show_json(rehearsals)
         return
     for rehearsal in rehearsals:
-        for line in nightly.rehearsal_lines(rehearsal):
+        for line in nightly.rehearsal.rehearsal_lines(rehearsal):
             console.show_line(line)
-    lines = nightly.offered_lines(rehearsals)
+    lines = nightly.rehearsal.offered_lines(rehearsals)
     if lines:
         console.show_hint(f"Let {plan.file.name} say:")
         for line in lines:
@@ -332,8 +334,8 @@ def _show_dry_run(plan: "nightly.NightPlan", names: list[str], *, json: bool) ->
     if json:
         console.show_json(preview)
     else:
-        lasts = f"{span(preview.estimate.seconds)} … {span(preview.estimate.most)}"
-        title = f"{plan.name}: {lasts} of {span(plan.budget)}"
+        lasts = f"{units.span(preview.estimate.seconds)} … {units.span(preview.estimate.most)}"
+        title = f"{plan.name}: {lasts} of {units.span(plan.budget)}"
         rows = nightly.dry_run.rows(plan, preview.estimate)
         console.measurements(title, nightly.dry_run.COLUMNS, rows)
         for sentence in (*preview.estimate.assumptions, *preview.remarks):

@@ -16,15 +16,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from tracekit.base import InputError, UsageError
-from tracekit.workload import (
-    ANY_PROGRAM,
-    METAL_SYSTEM_TRACE,
-    Plan,
-    Workload,
-    find,
-    plan,
-    seconds,
-)
+from tracekit.workload import Plan, Workload, find, plan
 
 FileCommand = Callable[..., None]
 
@@ -211,13 +203,13 @@ def plan_of(
     **parameters: Any,
 ) -> Plan:
     """Return the plan that a command line asks for."""
-    if workload == ANY_PROGRAM and not command:
+    if workload == plan.ANY_PROGRAM and not command:
         raise UsageError(
-            f"--workload {ANY_PROGRAM} needs the program to record.",
-            hint=f"tracekit capture --workload {ANY_PROGRAM} -- PROGRAM ARGS",
+            f"--workload {plan.ANY_PROGRAM} needs the program to record.",
+            hint=f"tracekit capture --workload {plan.ANY_PROGRAM} -- PROGRAM ARGS",
         )
     found_workload = None
-    if workload and workload != ANY_PROGRAM:
+    if workload and workload != plan.ANY_PROGRAM:
         found_workload = find(workload, workloads)
     return Plan(
         workload=found_workload,
@@ -230,10 +222,10 @@ def plan_of(
         instruments=_choose_instruments(instrument, light=light),
         counters=counters,
         telemetry=telemetry,
-        time_limit=seconds(time_limit or _TIME_LIMIT),
+        time_limit=plan.seconds(time_limit or _TIME_LIMIT),
         steps=0 if time_limit else _STEPS,
         warmup=warmup,
-        after=seconds(after) if after else None,
+        after=plan.seconds(after) if after else None,
         repeats=repeats,
         output=output,
         patterns=tuple(read or ()),
@@ -243,7 +235,7 @@ def plan_of(
 def _choose_templates(template: list[str] | None, *, light: bool) -> tuple[str, ...]:
     """Return the templates of a command line; none with --light, which takes their place."""
     if not light:
-        return tuple(template or (METAL_SYSTEM_TRACE,))
+        return tuple(template or (plan.METAL_SYSTEM_TRACE,))
     if template:
         raise UsageError(
             "--light and --template contradict each other: --light records instruments alone.",
@@ -294,7 +286,7 @@ def named_workload(arguments: Sequence[str]) -> Workload | None:
     parser.add_argument("--workload", nargs="?")
     parser.add_argument("--workloads", nargs="?", type=Path)
     parsed_options, _ = parser.parse_known_args(arguments)  # words after -- are not options
-    if parsed_options.workload in {None, ANY_PROGRAM}:
+    if parsed_options.workload in {None, plan.ANY_PROGRAM}:
         return None
     return find(parsed_options.workload, parsed_options.workloads)
 

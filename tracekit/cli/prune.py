@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 from tracekit import nightly, workload
-from tracekit.base import InterruptedRunError, RecordingError, UsageError, age, size, size_of
+from tracekit.base import InterruptedRunError, RecordingError, UsageError, units
 from tracekit.cli import console, options
 from tracekit.cli.history import Config, History
 from tracekit.cli.options import argument, flag, option
@@ -40,9 +40,9 @@ def prune(
 
     Exit code 3: something could not be removed; the others were.
     """
-    limits = nightly.PruneLimits(
-        keep=None if keep is None else age(keep),
-        max_bytes=None if max_size is None else size_of(max_size),
+    limits = nightly.pruning.PruneLimits(
+        keep=None if keep is None else units.age(keep),
+        max_bytes=None if max_size is None else units.size_of(max_size),
         newest=newest,
     )
     plan = _plan(config)
@@ -52,7 +52,7 @@ def prune(
     stays = _protection(history)
     try:
         with console.progress("prune") as progress:
-            done = nightly.prune(chosen_folders, limits, stays, progress, dry=dry_run)
+            done = nightly.pruning.prune(chosen_folders, limits, stays, progress, dry=dry_run)
     except KeyboardInterrupt as stop:
         raise InterruptedRunError(
             "Interrupted; the removed files are noted.", hint="Prune again to finish."
@@ -79,11 +79,13 @@ def _plan(config: Path | None) -> "nightly.NightPlan | None":
 
 
 def _has_plan(folder: Path) -> bool:
-    return (folder / nightly.OWN).exists() or nightly.has_plan(folder / nightly.SHARED)
+    return (folder / nightly.document.OWN).exists() or nightly.document.has_plan(
+        folder / nightly.document.SHARED
+    )
 
 
 def _defaults(plan: "nightly.NightPlan | None") -> list[Path]:
-    default_folders = [workload.TRACES]
+    default_folders = [workload.plan.TRACES]
     if plan:
         default_folders.append(plan.output)
     existing_folders = [folder for folder in default_folders if folder.is_dir()]
@@ -95,19 +97,21 @@ def _defaults(plan: "nightly.NightPlan | None") -> list[Path]:
     return existing_folders
 
 
-def _protection(url: str) -> "nightly.Protection":
+def _protection(url: str) -> "nightly.pruning.Protection":
     """Return the nights and runs of a history that must stay; without one, all nights stay."""
     if not url:
-        return nightly.Protection(is_known=False)
+        return nightly.pruning.Protection(is_known=False)
     file = nightly.place(url)
     if file.get_backend_name() == "sqlite" and not Path(str(file.database)).exists():
-        return nightly.Protection()  # no night was kept yet, so none can be pinned or accepted
+        return (
+            nightly.pruning.Protection()
+        )  # no night was kept yet, so none can be pinned or accepted
     with nightly.Store.connect(url, make=False) as store:
         trends = [(series, nightly.trend_of(series)) for series in store.series()]
-        return nightly.protection(trends, store.acceptances(), store.list_pins())
+        return nightly.pruning.protection(trends, store.acceptances(), store.list_pins())
 
 
-def _show(done: "nightly.Pruned") -> None:
+def _show(done: "nightly.pruning.Pruned") -> None:
     conditional = "would be " if done.dry else ""
     _show_removed(done, f"{conditional}removed")
     stays = Counter(entry.why for entry in (*done.kept, *done.stayed))
@@ -118,23 +122,24 @@ def _show(done: "nightly.Pruned") -> None:
         console.show_warnings(["There is no run and no night to prune."])
     verb = f"{conditional}freed"
     console.show_line(
-        f"{size(done.freed_bytes)} {verb}; {size(done.after)} of {size(done.before)} left"
+        f"{units.size(done.freed_bytes)} {verb}; {units.size(done.after)} of "
+        f"{units.size(done.before)} left"
     )
     if done.missing:
         console.show_warnings(
-            [f"That is {size(done.missing)} more than --max-size: the rest has to stay."]
+            [f"That is {units.size(done.missing)} more than --max-size: the rest has to stay."]
         )
     console.show_warnings(done.failed)
 
 
-def _show_removed(done: "nightly.Pruned", title: str) -> None:
+def _show_removed(done: "nightly.pruning.Pruned", title: str) -> None:
     here = Path.cwd()
     rows: list[tuple[str, str, str, str]] = []
     for removal in done.removed[:_SHOWN]:
         run = removal.run
         if run.is_relative_to(here):
             run = run.relative_to(here)
-        rows.append((str(run), removal.what, size(removal.freed), _WHY[removal.why]))
+        rows.append((str(run), removal.what, units.size(removal.freed), _WHY[removal.why]))
     if rows:
         console.measurements(title, ("run", "what", "size", "why"), rows)
     if len(done.removed) > _SHOWN:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from tracekit import fleet
-from tracekit.base import UsageError, write_whole, writing
+from tracekit.base import UsageError, outputs, write_whole
 from tracekit.cli import console, options
 from tracekit.cli.options import argument, flag, option
 
@@ -31,7 +31,7 @@ def index(
     files = [folder / fleet.INDEX]
     if markdown and markdown != console.STDOUT:
         files.append(markdown)
-    with writing(files, force=force):
+    with outputs.writing(files, force=force):
         page = fleet.write_index(folder)
         if markdown == console.STDOUT:
             console.show_line(fleet.index_markdown(folder).rstrip("\n"))
@@ -97,7 +97,7 @@ def query(
         if output and output != str(console.STDOUT):
             files.append(Path(output))
     with (
-        writing(files, places, force=force),
+        outputs.writing(files, places, force=force),
         console.progress("query") as progress,
         fleet.ask_runs(sql, places, progress, run_number) as (answer, warnings),
     ):

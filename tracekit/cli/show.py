@@ -9,7 +9,7 @@ from typing import Annotated
 import tracekit
 from tracekit import analysis, record, workload
 from tracekit import tables as traces
-from tracekit.base import InconclusiveError, Recording, TracekitError, UsageError, require, writing
+from tracekit.base import InconclusiveError, Recording, TracekitError, UsageError, outputs, require
 from tracekit.cli import console, options
 from tracekit.cli.options import argument, flag, option
 
@@ -41,7 +41,7 @@ def tables(
     if name is None:
         choice = traces.Choice(run_number, table)
     written_files = [output] if output else []
-    with writing(written_files, [run], force=force):
+    with outputs.writing(written_files, [run], force=force):
         if traces.is_bundle(run):
             run_tables = traces.tables_of_bundle(run, choice)
         else:
@@ -54,7 +54,7 @@ def tables(
             names = ", ".join(run_tables)
             raise UsageError("--output writes one table.", hint=f"Name it: {names}.")
         console.show_warnings(run_tables.warnings)
-        if name is None and set(run_tables) <= {traces.LOSSES}:
+        if name is None and set(run_tables) <= {traces.losses.LOSSES}:
             raise _none_in(run)
 
 
@@ -105,7 +105,7 @@ def _measure_table(
 def workloads(*, workloads: options.Workloads = None) -> None:
     """List the workloads that can be recorded."""
     entries = [(entry.name, entry.summary) for entry in workload.all_workloads(workloads)]
-    program = (workload.ANY_PROGRAM, "Run any program: put it after --, with its arguments.")
+    program = (workload.plan.ANY_PROGRAM, "Run any program: put it after --, with its arguments.")
     console.table(("workload", "description"), sorted([*entries, program]))
 
 

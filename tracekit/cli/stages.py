@@ -8,13 +8,14 @@ import typer
 import tracekit
 from tracekit import record as recorders
 from tracekit import tables as traces
-from tracekit.base import Recording, UsageError, quote_path, require_apart
+from tracekit.base import Recording, UsageError, outputs, quote_path
 from tracekit.cli import console, options
 from tracekit.cli.options import argument, option
-from tracekit.workload import Plan, seconds
+from tracekit.workload import Plan
+from tracekit.workload import plan as workload_plan
 
 # By choice of --export: the tables to export, and those of them to write as XML.
-_EXPORTS: "dict[str | None, tuple[str, recorders.Xml]]" = {
+_EXPORTS: "dict[str | None, tuple[str, recorders.direct_reading.Xml]]" = {
     None: ("needed", "unchecked"),
     "needed": ("needed", "asked"),
     "all": ("all", "asked"),
@@ -127,7 +128,7 @@ def export(
 def _export_bundle(bundle: Path, output: Path | None, tables: str, run: int | None) -> None:
     if output is None:
         output = Path(f"{bundle.stem}-exports")
-    require_apart([output], [bundle])
+    outputs.require_apart([output], [bundle])
     with console.progress("export") as progress:
         choose_schemas = tracekit.pipeline.wanted_tables(tables)
         done = traces.write_exports(traces.Bundle(bundle), output, choose_schemas, progress, run)
@@ -150,7 +151,7 @@ def analyze(
     recording = Recording(run)
     with console.progress("analyze") as progress:
         if run_number is not None:
-            recorders.choose_run(recording, run_number)
+            recorders.imports.choose_run(recording, run_number)
         result = tracekit.pipeline.analyze(recording, progress, redacted=not no_redact)
     console.show(result, recording, json=json)
     if not json and not recording.report_file.exists():
@@ -198,7 +199,7 @@ def recover(
             output,
             progress,
             template=template,
-            seconds=seconds(time_limit) if time_limit else None,
+            seconds=workload_plan.seconds(time_limit) if time_limit else None,
         )
     console.show_folders([recording], "analyze")
     console.show_warnings(recording.provenance().warnings)

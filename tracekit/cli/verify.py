@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from tracekit import base, lab
-from tracekit.base import InterruptedRunError, UsageError, save, writing
+from tracekit.base import InterruptedRunError, UsageError, outputs, save
 from tracekit.cli import console, options
 from tracekit.cli.options import FileCommand, argument, collect_options, flag, option, set_signature
 
@@ -41,9 +41,9 @@ def parity(
     Exit code 0: all within bounds; 1: a bound is exceeded; 130: stopped.
     """
     if case:
-        cases = lab.find_cases(case)
+        cases = lab.parity.find_cases(case)
     else:
-        cases = tuple(point for point in lab.GRID if point.quick or not quick)
+        cases = tuple(point for point in lab.parity.GRID if point.quick or not quick)
     if list_:
         console.table(("case", "lengths"), [(point.name, str(point.lens)) for point in cases])
         return
@@ -52,43 +52,49 @@ def parity(
             f"--output writes JSON; {output} ends in something else.",
             hint="Name a file that ends in .json.",
         )
-    chosen = lab.chosen_implementations(subject or [], emulate=emulate)
+    chosen = lab.parity.chosen_implementations(subject or [], emulate=emulate)
     written_files = [output] if output else []
-    with writing(written_files, force=force):
+    with outputs.writing(written_files, force=force):
         with console.progress("parity") as progress:
-            done = lab.run_parity(cases, chosen, seed=seed, emulate=emulate, progress=progress)
+            done = lab.parity.run_parity(
+                cases, chosen, seed=seed, emulate=emulate, progress=progress
+            )
         if json:
-            console.show_json(lab.parity_document(done))
+            console.show_json(lab.parity.parity_document(done))
         else:
             _show(done)
         if output is not None:
-            save(output, lab.parity_document(done))
+            save(output, lab.parity.parity_document(done))
             console.show_written(output)
     _end(done)
 
 
-def _show(done: "lab.Parity") -> None:
+def _show(done: "lab.parity.Parity") -> None:
     cases = len({outcome.case for outcome in done.outcomes})
     console.measurements(
-        f"parity: {cases} cases, MLX on the {done.backend}", lab.COLUMNS, lab.rows(done)
+        f"parity: {cases} cases, MLX on the {done.backend}",
+        lab.parity.COLUMNS,
+        lab.parity.rows(done),
     )
-    console.show_hint(f"Errors are relative: {base.NORM}.")
+    console.show_hint(f"Errors are relative: {base.tolerances.NORM}.")
     if not done.emulated and done.backend != "metal":
         console.show_hint("The Metal kernels did not run: there is no Metal. --emulate runs them.")
     if done.worst is not None:
-        console.show_hint(f"Nearest to its bound: {lab.repeat(done.worst, done)}")
+        console.show_hint(f"Nearest to its bound: {lab.parity.repeat(done.worst, done)}")
 
 
-def _end(done: "lab.Parity") -> None:
+def _end(done: "lab.parity.Parity") -> None:
     for breach in done.breaches:
         difference = ""
         if breach.apart is not None:
-            difference = f", {lab.error_words(breach.apart)} from dense"
-        error = f"error {lab.error_words(breach.error)}{difference}; bound {breach.bound:g}"
+            difference = f", {lab.parity.error_words(breach.apart)} from dense"
+        error = f"error {lab.parity.error_words(breach.error)}{difference}; bound {breach.bound:g}"
         reason = breach.failure or error
         console.show_warnings([f"{breach.subject} on {breach.case}: {reason}"])
     if done.breaches and done.worst is not None:
-        console.show_error("A bound is exceeded.", f"Repeat it: {lab.repeat(done.worst, done)}")
+        console.show_error(
+            "A bound is exceeded.", f"Repeat it: {lab.parity.repeat(done.worst, done)}"
+        )
         raise typer.Exit(1)
     if done.interrupted:
         raise InterruptedRunError("Parity was interrupted; cases are missing.")

@@ -13,9 +13,9 @@ from tracekit.base import (
     TracekitError,
     UsageError,
     Wholeness,
-    compare_checksums,
-    size,
-    some_of,
+    checksums,
+    units,
+    unpacking,
 )
 from tracekit.cli import console, options
 from tracekit.cli.options import argument
@@ -88,7 +88,9 @@ def _examine_run(recording: Recording, progress: Callable[[str], None]) -> Whole
     unknown: list[str] = []
     checked: dict[str, int] = {}
     try:
-        compared = compare_checksums(recording.folder, pruned=bool(provenance.pruning_note))
+        compared = checksums.compare_checksums(
+            recording.folder, pruned=bool(provenance.pruning_note)
+        )
     except TracekitError as error:
         faults.append(error.message)
     else:
@@ -100,7 +102,7 @@ def _examine_run(recording: Recording, progress: Callable[[str], None]) -> Whole
             faults += compared.faults
             unnoted_files = _select_own(compared.unnoted)
             if unnoted_files:
-                names = some_of(unnoted_files)
+                names = unpacking.some_of(unnoted_files)
                 unknown.append(f"{len(unnoted_files):,} files have no checksum: {names}.")
     bundle = _bundle_of(recording)
     if bundle is not None:
@@ -129,7 +131,7 @@ def _bundle_of(recording: Recording) -> Path | None:
 def _show(outcome: Wholeness) -> None:
     checked_rows: list[tuple[str, str]] = []
     for name, number in outcome.checked.items():
-        words = size(number) if name == "bytes" else f"{number:,}"
+        words = units.size(number) if name == "bytes" else f"{number:,}"
         checked_rows.append((name, words))
     console.table(("checked", "number"), checked_rows)
     for text in (*outcome.faults, *outcome.unknown)[:_SHOWN]:

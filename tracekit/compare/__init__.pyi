@@ -1,3 +1,4 @@
+from . import page as page
 from .compare import RATES as RATES
 from .compare import STEP as STEP
 from .compare import Comparison as Comparison
@@ -9,13 +10,6 @@ from .compare import speed_of as speed_of
 from .differences import Difference as Difference
 from .differences import FindingChange as FindingChange
 from .differences import Weight as Weight
-from .page import change_words as change_words
-from .page import course as course
-from .page import heading as heading
-from .page import how_sure as how_sure
-from .page import render_comparison as render_comparison
-from .page import side as side
-from .page import tables as tables
 from .paired import NORMAL_MAD as NORMAL_MAD
 from .paired import middle as middle
 from .paired import shift as shift

@@ -9,12 +9,12 @@ from tracekit.base import Provenance
 from tracekit.compare.samples import Sample
 
 if TYPE_CHECKING:
-    from tracekit.lab import Bench, BenchRow, Timing
+    from tracekit.lab import document
 
 _NO_TABLES = "a bench records no tables."
 
 
-def bench_sample(bench: "Bench", name: str) -> Sample:
+def bench_sample(bench: "document.Bench", name: str) -> Sample:
     """Return a bench as a run that measured its subjects, in ns, with the samples of each.
 
     The result is named after the subject for a call by the host's clock, with `_step` behind it for
@@ -45,7 +45,7 @@ def bench_sample(bench: "Bench", name: str) -> Sample:
     return Sample(name, result, absence=_NO_TABLES, disturbed=disturbed)
 
 
-def _times(row: "BenchRow") -> Iterator[Measurement]:
+def _times(row: "document.BenchRow") -> Iterator[Measurement]:
     """Yield the known times of a subject: of a call, of a step, of a call on the GPU."""
     if row.micro is None:
         reason = row.reason or "it was not measured."
@@ -59,12 +59,12 @@ def _times(row: "BenchRow") -> Iterator[Measurement]:
         yield Measurement(f"{row.name}_gpu", row.gpu_ns, "ns", Better.LOWER, samples=samples)
 
 
-def _time(name: str, timing: "Timing") -> Measurement:
+def _time(name: str, timing: "document.Timing") -> Measurement:
     samples = tuple(timing.samples)
     return Measurement(name, timing.summary.median, "ns", Better.LOWER, samples=samples)
 
 
-def _gpu_ns(row: "BenchRow") -> tuple[float, ...]:
+def _gpu_ns(row: "document.BenchRow") -> tuple[float, ...]:
     """Return the GPU nanoseconds of each call; nothing if its kernels were not sampled alike."""
     kernel_samples = [dispatch.samples for dispatch in row.dispatches]
     sample_counts = set(map(len, kernel_samples))

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from tracekit import lab
 from tracekit.analysis import METRICS, Better, load
-from tracekit.base import InputError, Recording, Redaction, UsageError
+from tracekit.base import InputError, Recording, UsageError
+from tracekit.base import redaction as base_redaction
 from tracekit.compare.benches import bench_sample
 from tracekit.compare.differences import (
     Condition,
@@ -410,14 +411,14 @@ def _refuse_repeated(samples: Sequence[Sample]) -> None:
         names_by_recording[recording] = sample.name
 
 
-def redaction_of_runs(paths: Sequence[Path]) -> Redaction:
+def redaction_of_runs(paths: Sequence[Path]) -> base_redaction.Redaction:
     """Return the redaction of this machine's names and of those in any of the runs."""
     redactions = [redaction_of(Recording(_folder_of(path))) for path in paths]
     names: dict[str, str] = {}
     for redaction in redactions:
         names.update(redaction.names)
     longest_first = sorted(names.items(), key=lambda pair: (-len(pair[0]), pair[0]))
-    return Redaction(tuple(longest_first), redactions[0].words)
+    return base_redaction.Redaction(tuple(longest_first), redactions[0].words)
 
 
 def _folder_of(path: Path) -> Path:
@@ -427,9 +428,9 @@ def _folder_of(path: Path) -> Path:
 def _sample(path: Path, name: str) -> Sample:
     kind = ""
     if path.is_file():
-        kind = lab.document_kind(path)
-    if kind == lab.BENCH:
-        return bench_sample(lab.read_bench(path), name)
+        kind = lab.document.document_kind(path)
+    if kind == lab.document.BENCH:
+        return bench_sample(lab.document.read_bench(path), name)
     if kind:
         raise InputError(
             f"{path} is a document of kind {kind!r}, which cannot be compared.",

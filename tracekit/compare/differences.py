@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from tracekit.analysis import Finding, Severity, Status, crowd_of, grouped
+from tracekit.analysis import Finding, Severity, Status, crowd_of, intervals
 from tracekit.base import Provenance, TracekitError
 from tracekit.compare.samples import Sample
 from tracekit.tables import families
@@ -85,7 +85,7 @@ def _kernels(samples: Sequence[Sample]) -> dict[str, Kernel]:
         target_rows = frame[is_of_target & frame["duration"].notna()]
         codes, names = families(target_rows["label"])
         durations = target_rows["duration"].to_numpy(dtype=np.int64)
-        groups = grouped(codes.to_numpy(), durations, _PERCENTILES)
+        groups = intervals.grouped(codes.to_numpy(), durations, _PERCENTILES)
         columns = (groups.counts, groups.totals, groups.percentiles)
         numbers = np.column_stack(columns)
         kernel_rows = zip(groups.codes.tolist(), numbers.tolist(), strict=True)

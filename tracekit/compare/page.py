@@ -6,13 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tracekit.analysis import METRICS, Better, Given
-from tracekit.base import (
-    count,
-    duration,
-    own_version,
-    percent,
-    quantity,
-)
+from tracekit.base import own_version, units
 from tracekit.compare.compare import RATES, STEP, Comparison
 from tracekit.compare.differences import Became, FindingChange, Kernel, KernelChange
 from tracekit.compare.samples import Order, Sample
@@ -123,7 +117,7 @@ def how_sure(compared: Comparison) -> str:
         sentences.append(f"Both sides have the same recording: {', '.join(compared.shared)}.")
     if compared.pace is not None:
         longer = "longer" if compared.pace >= 0 else "less"
-        pace_change = percent(abs(compared.pace))
+        pace_change = units.percent(abs(compared.pace))
         sentences.append(
             "At equal pace, the machine's own change is taken out of times and rates: fixed "
             f"reference work took {pace_change} {longer} after than before."
@@ -152,7 +146,7 @@ def _explain_intervals(compared: Comparison) -> str:
         run_deviation = min(run_deviation, compared.limits.paced)
     return (
         "One run of a side shows only how it varied within. Equal runs are taken to differ by "
-        f"{percent(run_deviation)} as well (--between); several of each side show it."
+        f"{units.percent(run_deviation)} as well (--between); several of each side show it."
     )
 
 
@@ -259,7 +253,7 @@ def _counts(change: KernelChange) -> str:
 
 
 def _format_count(kernel: Kernel | None) -> str:
-    return count(kernel.count) if kernel else "0"
+    return units.count(kernel.count) if kernel else "0"
 
 
 def _format_sides(change: KernelChange, column: _Column) -> tuple[str, str]:
@@ -272,7 +266,7 @@ def _format_duration(kernel: Kernel | None, column: _Column) -> str:
     if kernel is None:
         return NOTHING
     nanoseconds: float = getattr(kernel, column)
-    return duration(nanoseconds)
+    return units.duration(nanoseconds)
 
 
 def _unless_same(text_before: str, text_after: str) -> str:
@@ -324,7 +318,7 @@ def _rows(compared: Comparison) -> Iterator[ChangeRow]:
 def _format_value(value: float | None, unit: str) -> str:
     if value is None:
         return NOTHING
-    return quantity(value, unit)
+    return units.quantity(value, unit)
 
 
 def _format_change(change: float | None, wording: Shown) -> str:

@@ -24,7 +24,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.base import CONFIDENCE, Interval
+from tracekit.base import paired, verdicts
 
 _MOST_WORK = 20_000_000  # additions that an exact distribution may take: 300 ms or so
 _WHOLE = 62  # bits: of so many ways at most whole numbers are counted exactly, else doubles
@@ -135,8 +135,8 @@ def middle(changes: Sequence[float], expected: Sequence[float] = ()) -> float:
 
 
 def shift(
-    changes: Sequence[float], expected: Sequence[float] = (), confidence: float = CONFIDENCE
-) -> Interval | None:
+    changes: Sequence[float], expected: Sequence[float] = (), confidence: float = paired.CONFIDENCE
+) -> verdicts.Interval | None:
     """Return the same with its interval; None if there are too few values for one.
 
     The expected changes were also measured, by as many pairs as there are, and the interval
@@ -152,14 +152,14 @@ def shift(
         return _of_many(clip_outliers(changes), clip_outliers(expected), rank)
     ordered = sorted(_list_shifts(changes, expected))
     middle = statistics.median(ordered)
-    return Interval(middle, ordered[rank - 1], ordered[-rank])
+    return verdicts.Interval(middle, ordered[rank - 1], ordered[-rank])
 
 
 _MOST_DIFFERENCES = 20_000  # are listed; of more, a bisection finds the few that are needed
 _NEAR = 1e-12  # of the range of differences: the precision of that bisection
 
 
-def _of_many(changes: Sequence[float], expected: Sequence[float], rank: int) -> Interval:
+def _of_many(changes: Sequence[float], expected: Sequence[float], rank: int) -> verdicts.Interval:
     """Return the interval of differences that are too many to be listed."""
     ours = np.sort(np.asarray(changes, float))
     sorted_expected = np.sort(np.asarray(expected, float))
@@ -168,7 +168,7 @@ def _of_many(changes: Sequence[float], expected: Sequence[float], rank: int) -> 
     upper_middle = _difference(ours, sorted_expected, difference_count // 2)
     lower_bound = _difference(ours, sorted_expected, rank - 1)
     upper_bound = _difference(ours, sorted_expected, difference_count - rank)
-    return Interval((lower_middle + upper_middle) / 2, lower_bound, upper_bound)
+    return verdicts.Interval((lower_middle + upper_middle) / 2, lower_bound, upper_bound)
 
 
 def _difference(

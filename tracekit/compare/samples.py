@@ -81,7 +81,9 @@ _STATES = frozenset({"gpu_performance_states", "thermal_states"})
 class WindowedTables(Mapping[str, pd.DataFrame]):
     """The tables of a run, with the rows that begin in a window; of states, that lie in it."""
 
-    def __init__(self, tables: Mapping[str, pd.DataFrame], window: analysis.Window) -> None:
+    def __init__(
+        self, tables: Mapping[str, pd.DataFrame], window: analysis.intervals.Window
+    ) -> None:
         self._tables = tables
         self._window = window
         self._frames: dict[str, pd.DataFrame] = {}
@@ -177,7 +179,7 @@ class Blocks:
         return readings if workload_readings.empty else workload_readings
 
 
-def _windows(tables: Mapping[str, pd.DataFrame]) -> list[analysis.Window]:
+def _windows(tables: Mapping[str, pd.DataFrame]) -> list[analysis.intervals.Window]:
     """Cut the steady window: by steps if there are enough of them, else by its time."""
     steady = _steady(tables)
     steps = tables.get("steps")
@@ -193,10 +195,10 @@ def _windows(tables: Mapping[str, pd.DataFrame]) -> list[analysis.Window]:
         )
     exact_edges = np.linspace(steady.start, steady.end, number + 1)
     edges = exact_edges.astype(np.int64).tolist()
-    return [analysis.Window(*pair) for pair in pairwise(edges)]
+    return [analysis.intervals.Window(*pair) for pair in pairwise(edges)]
 
 
-def _steady(tables: Mapping[str, pd.DataFrame]) -> analysis.Window:
+def _steady(tables: Mapping[str, pd.DataFrame]) -> analysis.intervals.Window:
     phases = tables.get("phases")
     rows = tables.get("gpu_intervals")
     if phases is None and rows is None:
@@ -205,20 +207,20 @@ def _steady(tables: Mapping[str, pd.DataFrame]) -> analysis.Window:
         target_rows = pd.DataFrame({"start": [], "duration": []})
     else:
         target_rows = rows[rows["target"]]
-    steady = analysis.steady_window(phases, target_rows)
+    steady = analysis.intervals.steady_window(phases, target_rows)
     if steady is None or steady.length == 0:
         raise analysis.Unavailable("the run has no steady window.")
     return steady
 
 
-def _cut_table(name: str, frame: pd.DataFrame, window: analysis.Window) -> pd.DataFrame:
+def _cut_table(name: str, frame: pd.DataFrame, window: analysis.intervals.Window) -> pd.DataFrame:
     if name in _UNTIMED:
         return frame
     if name == "phases":  # the steady one as if it were as long as the window
         steady = frame[frame["name"] == "steady"].head(1)
         return steady.assign(start=window.start, duration=window.length)
     if name in _STATES:
-        starts, ends = analysis.spans(frame)
+        starts, ends = analysis.intervals.spans(frame)
         is_overlapping = (starts < window.end) & (ends > window.start)
         return frame[is_overlapping]
     for column in ("start", "time"):

@@ -28,7 +28,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tracekit.base import Interval
+from tracekit.base import verdicts
 from tracekit.compare.paired import NORMAL_MAD
 
 # Quantiles 0.975 of Student's t for 1, 2, 3 … degrees of freedom, from any table of it.
@@ -124,7 +124,7 @@ _VARIANCES: dict[Kind, Callable[[Sequence[float]], float]] = {
 
 def interval(
     side_before: SideValues, side_after: SideValues, run_deviation: float
-) -> Interval | None:
+) -> verdicts.Interval | None:
     """Return the change between the sides; None if nothing shows its spread."""
     estimates = (
         _measure_blocks(side_before, side_after, run_deviation),
@@ -136,7 +136,7 @@ def interval(
         return None
     half = max(half_widths)
     change = side_after.middle - side_before.middle
-    return Interval(change, change - half, change + half)
+    return verdicts.Interval(change, change - half, change + half)
 
 
 def quantile(freedom: int) -> float:

@@ -7,17 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from tracekit.analysis import Better, Measurement, Unavailable
-from tracekit.base import (
-    CERTAINTY,
-    Interval,
-    Scale,
-    Sessions,
-    Shown,
-    Verdict,
-    least_pairs,
-    sentence_of,
-    verdict_of,
-)
+from tracekit.base import Scale, Shown, Verdict, paired, verdicts
 from tracekit.compare.differences import differences
 from tracekit.compare.paired import middle, shift
 from tracekit.compare.samples import Order, Runs
@@ -227,7 +217,7 @@ def _judge_change(
     paired_interval = shift(list(changes_by_pair.values()))
     change = replace(change, paired=paired_interval is not None)
     if paired_interval is not None:
-        change_interval: Interval | None = paired_interval
+        change_interval: verdicts.Interval | None = paired_interval
         sessions = _part_sessions(changes_by_pair, pace)
     else:
         change_interval = interval(side_before, side_after, scale.run_deviation)
@@ -280,7 +270,7 @@ def _judge_without_interval(change: Change, reasons: Sequence[str]) -> Change:
     return replace(change, verdict=Verdict.UNCLEAR, reason=reason)
 
 
-def _is_turned(change: Change, change_interval: Interval) -> bool:
+def _is_turned(change: Change, change_interval: verdicts.Interval) -> bool:
     """Tell whether the medians changed one way, and at equal pace certainly the other."""
     if not (change.corrected or change.paired):
         return False
@@ -290,7 +280,7 @@ def _is_turned(change: Change, change_interval: Interval) -> bool:
 
 
 def judge_interval(
-    change_interval: Interval,
+    change_interval: verdicts.Interval,
     change: Change,
     limits: Limits,
     sessions: Sequence[Sequence[float]] = (),
@@ -305,13 +295,13 @@ def judge_interval(
     if change.better is not Better.LOWER:
         turn = -1
     both_sessions = None
-    if len(sessions) > 1 and min(map(len, sessions)) >= least_pairs():
+    if len(sessions) > 1 and min(map(len, sessions)) >= paired.least_pairs():
         all_changes = list(chain.from_iterable(sessions))
-        certain_interval = shift(all_changes, (), CERTAINTY)
+        certain_interval = shift(all_changes, (), verdicts.CERTAINTY)
         middles = list(map(middle, sessions))
-        both_sessions = Sessions(middles, certain_interval).orient(turn)
+        both_sessions = verdicts.Sessions(middles, certain_interval).orient(turn)
     oriented_interval = change_interval.orient(turn)
-    verdict, doubt = verdict_of(oriented_interval, scaled_limit, both_sessions)
+    verdict, doubt = verdicts.verdict_of(oriented_interval, scaled_limit, both_sessions)
     if not doubt:
         return verdict, ""
     limit_words = shown_of(change).limit(limit)
@@ -338,7 +328,7 @@ def sentence(change: Change, limits: Limits) -> str:
     change_bounds = (change.change, change.low, change.high)
     limit = limit_of(change, limits)
     formatter = shown_of(change)
-    return sentence_of(change.verdict, formatter, change_bounds, limit, change.reason)
+    return verdicts.sentence_of(change.verdict, formatter, change_bounds, limit, change.reason)
 
 
 def _side(name: str, side: Runs, scale: _Scale, reasons: list[str]) -> SideValues:

@@ -16,11 +16,9 @@ from tracekit.base import (
     Recording,
     RecordingError,
     TracekitError,
-    duration,
-    own_redaction,
-    quantity,
     quote_path,
-    stamp,
+    redaction,
+    units,
     write_whole,
 )
 from tracekit.report import (
@@ -56,7 +54,7 @@ def write_index(folder: Path) -> Path:
     entries = entries_of(folder)
     tally = Counter(entry["verdict"].tone for entry in entries)
     text = document(
-        environment_of(own_redaction(())),
+        environment_of(redaction.own_redaction(())),
         "index/page.html",
         styles=("page.css", "index/index.css"),
         scripts=(),
@@ -144,7 +142,7 @@ def _bench_entries(folder: Path) -> list[dict[str, Any]]:
     """Return a line for each JSON file of a bench."""
     entries: list[dict[str, Any]] = []
     for file in sorted(folder.glob("*.json")):
-        if lab.document_kind(file) == lab.BENCH:
+        if lab.document.document_kind(file) == lab.document.BENCH:
             entry = _bench_entry(file)
             entries.append(entry)
     return entries
@@ -162,7 +160,7 @@ def _bench_entry(file: Path) -> dict[str, Any]:
         "series": [],
     }
     try:
-        bench = lab.read_bench(file)
+        bench = lab.document.read_bench(file)
     except TracekitError as error:
         entry["verdict"] = PageVerdict("unclear", error.message)
         return entry
@@ -187,7 +185,7 @@ def _describe_values(values: Mapping[str, Any]) -> str:
     return " · ".join(f"{name} {value}" for name, value in flat(stated_values))
 
 
-def _call_time(row: "lab.BenchRow") -> Measurement:
+def _call_time(row: "lab.document.BenchRow") -> Measurement:
     """Return the median time of a call of a subject, in ns; None if it was not measured."""
     call_time = None
     if row.micro is not None:
@@ -195,12 +193,12 @@ def _call_time(row: "lab.BenchRow") -> Measurement:
     return Measurement(row.name, call_time, "ns", Better.LOWER)
 
 
-def _bench_verdict(bench: "lab.Bench") -> PageVerdict:
+def _bench_verdict(bench: "lab.document.Bench") -> PageVerdict:
     """Return the verdict of a bench, with the median call of each subject."""
     calls: list[str] = []
     for row in bench.rows:
         if row.micro is not None:
-            call_time = duration(row.micro.summary.median)
+            call_time = units.duration(row.micro.summary.median)
             calls.append(f"{row.name} {call_time}")
     message = ", ".join(calls)
     if bench.failures:
@@ -233,12 +231,12 @@ def index_markdown(folder: Path) -> str:
 def _markdown_row(entry: Mapping[str, Any]) -> tuple[str, ...]:
     created = "not stated"
     if entry["created"]:
-        created = stamp(entry["created"])
+        created = units.stamp(entry["created"])
     verdict = entry["verdict"]
     followed = entry["followed"]
     value = "not available"
     if followed is not None:
-        followed_value = quantity(followed.value, followed.unit)
+        followed_value = units.quantity(followed.value, followed.unit)
         value = f"{heading(followed.name)} {followed_value}"
     circumstances = filter(None, (entry["machine"], entry["details"]))
     circumstances_words = " · ".join(circumstances)
@@ -353,6 +351,6 @@ def words(series: Sequence[float], unit: str) -> str:
     """Return a description of the line, for readers who cannot see it."""
     if len(series) == 1:
         return "the first run of its kind"
-    minimum = quantity(min(series), unit)
-    maximum = quantity(max(series), unit)
+    minimum = units.quantity(min(series), unit)
+    maximum = units.quantity(max(series), unit)
     return f"the last of {len(series)} runs of its kind, from {minimum} to {maximum}"

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tracekit.analysis import Finding, load
-from tracekit.base import Recording, TracekitError, UsageError, replacing, require, writing
+from tracekit.base import Recording, TracekitError, UsageError, outputs, require
+from tracekit.base import files as base_files
 from tracekit.interop.chrome import write_chrome
 from tracekit.interop.perfetto import write_perfetto
 from tracekit.interop.speedscope import write_speedscope
 from tracekit.interop.tracks import Redact, Track, tracks
-from tracekit.tables import Flaw, Loss, Tables, report, write_table
+from tracekit.tables import Flaw, Loss, Tables, losses, write_table
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def convert_run(
     findings: tuple[Finding, ...] = ()
     with suppress(TracekitError):
         findings = load(recording.result_file).findings
-    with _claim_files([path], recording, output, force=force), replacing(path) as file:
+    with _claim_files([path], recording, output, force=force), base_files.replacing(path) as file:
         if form.write is None:
             write_speedscope(tables, name, redact, file)
         else:
@@ -95,7 +96,7 @@ def _claim_files(
     """Check the files of an `output` that the user named; else they are in the run's own folder."""
     if output is None:
         return nullcontext()
-    return writing(files, [recording.folder], force=force)
+    return outputs.writing(files, [recording.folder], force=force)
 
 
 def _each_table(tables: Tables, places: Mapping[str, Path]) -> list[Path]:
@@ -105,7 +106,7 @@ def _each_table(tables: Tables, places: Mapping[str, Path]) -> list[Path]:
             frame = tables[name]
         except TracekitError as error:
             loss = Loss(Flaw.UNREADABLE, f"{name}: {error.message}", table=name)
-            report([loss])
+            losses.report([loss])
             continue
         write_table(frame, file)
         files.append(file)

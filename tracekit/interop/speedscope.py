@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis import PROFILES
+from tracekit.analysis import profile
 from tracekit.base import InputError
 from tracekit.interop.tracks import Redact
 from tracekit.tables import Symbols, Tables
@@ -36,7 +36,7 @@ def write_speedscope(tables: Tables, name: str, redact: Redact, file: BinaryIO) 
 
 
 def _find_samples(tables: Tables) -> tuple[pd.DataFrame, Symbols, str]:
-    for table, schema in PROFILES.items():
+    for table, schema in profile.PROFILES.items():
         if table not in tables:
             continue
         samples = tables[table]

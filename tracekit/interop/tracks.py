@@ -11,7 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit import analysis
-from tracekit.analysis import Finding, Times
+from tracekit.analysis import Finding
+from tracekit.analysis import intervals as analysis_intervals
 
 Ids = NDArray[np.uint64]
 Redact = Callable[[str], str]
@@ -36,9 +37,9 @@ class Slices:
 
     group: TrackGroup
     name: str
-    starts: Times
-    ends: Times
-    lanes: Times
+    starts: analysis_intervals.Times
+    ends: analysis_intervals.Times
+    lanes: analysis_intervals.Times
     codes: NDArray[np.int64]
     names: tuple[str, ...]
     arguments: dict[str, pd.Series] = field(default_factory=dict[str, pd.Series])
@@ -52,7 +53,7 @@ class StepSeries:
     group: TrackGroup
     name: str
     unit: str
-    times: Times
+    times: analysis_intervals.Times
     values: NDArray[np.float64]
 
 

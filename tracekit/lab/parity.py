@@ -10,25 +10,21 @@ from typing import Any, Literal, NamedTuple, get_args
 import mlx.core as mx
 import msgspec
 
-from tracekit.base import BOUNDS, NORM, Floats, UsageError, as_float64, relative_error, require
+from tracekit.base import UsageError, require, tolerances
 from tracekit.lab.msl.compiler import find_compiler
 from tracekit.lab.msl.emulation import emulation
 from tracekit.ops import (
-    BLOCK_SIZES,
     HEAD_DIMS,
     DecodeProblem,
-    Kernel,
-    attend,
     draw_problem,
-    gather_pages,
+    metal,
     nan_past_ends,
-    padding_mask,
-    plan,
+    paged,
     reference_of,
-    sdpa,
 )
+from tracekit.ops import dense as ops_dense
 from tracekit.record import Progress, quiet
-from tracekit.workload import DTYPES, advise_threadgroup, backend
+from tracekit.workload import advise_threadgroup, backend, parameters
 
 Lengths = Literal["ragged", "one", "full", "edges", "empty", "seven", "eight", "long"]
 
@@ -104,8 +100,8 @@ def _grid() -> tuple[ParityCase, ...]:
     quick_shapes = {(64, 16), (128, 32)}
     _, *other_lengths = get_args(Lengths)  # the first, ragged ones, have every shape
     cases: list[ParityCase] = []
-    for dtype in DTYPES:
-        for head_dim, block_size in itertools.product(HEAD_DIMS, BLOCK_SIZES):
+    for dtype in parameters.DTYPES:
+        for head_dim, block_size in itertools.product(HEAD_DIMS, metal.BLOCK_SIZES):
             quick = (head_dim, block_size) in quick_shapes
             cases.append(ParityCase(dtype, head_dim, block_size, quick=quick))
         cases += [ParityCase(dtype, 128, 32, heads) for heads in OTHER_HEADS]
@@ -147,24 +143,24 @@ class Implementation:
 def _dense(problem: DecodeProblem, lens: list[int], scale: float) -> mx.array:
     """Attend as MLX does to contiguous keys and values, with a mask for the padding."""
     longest = max(lens)
-    keys, values = gather_pages(problem, longest)
+    keys, values = ops_dense.gather_pages(problem, longest)
     batch_lens = problem.context_lens[: problem.batch]
-    mask = padding_mask(batch_lens, keys.shape[2])
+    mask = ops_dense.padding_mask(batch_lens, keys.shape[2])
     rows_mask = mask.swapaxes(2, 3)
     zero = mx.array(0, problem.dtype)
     keys = mx.where(rows_mask, keys, zero)
     values = mx.where(rows_mask, values, zero)
-    attended = sdpa(problem.q[:, :, None], keys, values, scale=scale, mask=mask)
+    attended = ops_dense.sdpa(problem.q[:, :, None], keys, values, scale=scale, mask=mask)
     return attended[:, :, 0]
 
 
-def _make_paged(kernel: Kernel | None = None, partitions: int | None = None) -> Attend:
+def _make_paged(kernel: metal.Kernel | None = None, partitions: int | None = None) -> Attend:
     def call(problem: DecodeProblem, lens: list[int], scale: float) -> mx.array:
         longest = max(lens)
         how = None
         if kernel is not None:
-            how = plan(problem, longest=longest, kernel=kernel, partitions=partitions)
-        return attend(problem, scale=scale, longest=longest, how=how)
+            how = metal.plan(problem, longest=longest, kernel=kernel, partitions=partitions)
+        return paged.attend(problem, scale=scale, longest=longest, how=how)
 
     return call
 
@@ -296,18 +292,18 @@ def _compare_case(
 ) -> list[ParityOutcome]:
     problem = case.problem(seed)
     scale = problem.head_dim**-0.5
-    bound = BOUNDS[case.dtype]
+    bound = tolerances.BOUNDS[case.dtype]
     expected = reference_of(problem, scale=scale)
     # Dense attention has no answer for a sequence of no tokens.
     filled_sequences = [number for number, length in enumerate(case.lens) if length]
-    dense: Floats | None = None
+    dense: tolerances.Floats | None = None
     outcomes: list[ParityOutcome] = []
     for implementation in implementations:
         failure = ""
         got = expected
         try:
             with emulation() if emulate and implementation.kernel else nullcontext():
-                got = as_float64(implementation.attend(problem, case.lens, scale))
+                got = tolerances.as_float64(implementation.attend(problem, case.lens, scale))
         except Exception as error:  # noqa: BLE001  one that raises is an outcome
             words = " ".join(str(error).split())
             failure = f"{type(error).__name__}: {words} {advise_threadgroup(words)}".rstrip()
@@ -321,11 +317,11 @@ def _compare_case(
         apart = None
         if implementation.dense:
             dense = got
-            error = relative_error(got[filled_sequences], expected[filled_sequences])
+            error = tolerances.relative_error(got[filled_sequences], expected[filled_sequences])
         else:
             if dense is not None:
-                apart = relative_error(got[filled_sequences], dense[filled_sequences])
-            error = relative_error(got, expected)
+                apart = tolerances.relative_error(got[filled_sequences], dense[filled_sequences])
+            error = tolerances.relative_error(got, expected)
         outcome = ParityOutcome(case.name, implementation.name, error, bound, apart, _BOTH * bound)
         outcomes.append(outcome)
     return outcomes
@@ -345,7 +341,7 @@ def rows(parity: Parity) -> list[tuple[str, ...]]:
 
 
 def _row(subject: str, dtype: str, outcomes: Sequence[ParityOutcome]) -> tuple[str, ...]:
-    bound = BOUNDS[dtype]
+    bound = tolerances.BOUNDS[dtype]
     errors = [outcome.error for outcome in outcomes if outcome.error is not None]
     distances = [outcome.apart for outcome in outcomes if outcome.apart is not None]
     distance_bound = ""
@@ -393,8 +389,8 @@ def parity_document(parity: Parity) -> dict[str, Any]:
     document: dict[str, Any] = {
         "kind": "parity",
         "version": VERSION,
-        "norm": NORM,
-        "bounds": dict(BOUNDS),
+        "norm": tolerances.NORM,
+        "bounds": dict(tolerances.BOUNDS),
         "backend": parity.backend,
         "emulated": parity.emulated,
         "seed": parity.seed,

@@ -7,13 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tracekit.base import (
-    RecordingError,
-    ToolError,
-    notes_folder,
-    own_version,
-    write_whole,
-)
+from tracekit.base import RecordingError, ToolError, files, own_version, write_whole
 from tracekit.machine.machine import SECONDS, Machine, describe
 from tracekit.machine.sources import source
 
@@ -97,7 +91,7 @@ def _system_id(machine: Machine, machine_id: Path) -> str:
 
 def _kept_name() -> str:
     """Return the random name in the notes; it is made if there is none."""
-    file = notes_folder() / _FILE
+    file = files.notes_folder() / _FILE
     try:
         if not file.exists():
             write_whole(file, secrets.token_hex(16).encode())

@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import IO
 
-from tracekit.base import StopPolicy, TracekitError, start_child, system
+from tracekit.base import TracekitError, processes, system
 from tracekit.machine.machine import Machine
 from tracekit.machine.monitors import PERIOD, Monitor, Poll, SampleStream, choose
 from tracekit.machine.sources import Taken
@@ -56,7 +56,7 @@ def _bytes(text: str) -> int:
 _ENOUGH = 8  # different remarks; more would not help
 _LONGEST = 1 << 22  # bytes of one sample
 _GRACE = 2.0  # seconds for a monitor to end
-_STOP = StopPolicy(((signal.SIGTERM, _GRACE), (system.SIGKILL, _GRACE)), group=True)
+_STOP = processes.StopPolicy(((signal.SIGTERM, _GRACE), (system.SIGKILL, _GRACE)), group=True)
 _LAST_WORDS = 300
 
 Each = Callable[[str, Taken], None]
@@ -143,7 +143,7 @@ def _stream_monitor(monitor: SampleStream, reading: Beside) -> Generator[None]:
     """
     with tempfile.TemporaryFile() as errors:
         try:
-            child = start_child(
+            child = processes.start_child(
                 monitor.command, _STOP, env=os.environ, stdout=subprocess.PIPE, stderr=errors
             )
         except OSError as error:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-from tracekit.base import percent, quantity, size
+from tracekit.base import units
 
 # From cool to stopped, as macOS calls them; a reading holds the place in this list.
 THERMAL_PRESSURES = ("Nominal", "Light", "Moderate", "Heavy", "Trapping", "Sleeping")
@@ -149,10 +149,10 @@ def window_words(states: Sequence[State]) -> str:
     paces = _readings("calibration", states)
     if paces and min(paces) > 0:
         variation = max(paces) / min(paces) - 1
-        parts.append(f"fixed work varied by {percent(variation)}")
+        parts.append(f"fixed work varied by {units.percent(variation)}")
     free_memory = _readings("memory_free", states)
     if free_memory:
-        parts.append(f"free memory was {size(min(free_memory))} or more")
+        parts.append(f"free memory was {units.size(min(free_memory))} or more")
     pressures = _readings("thermal_pressure", states)
     if pressures:
         parts.append(f"thermal pressure was {_pressure(max(pressures))} at most")
@@ -167,8 +167,8 @@ def window_words(states: Sequence[State]) -> str:
 
 
 def _describe_range(values: Sequence[float]) -> str:
-    lowest = percent(min(values))
-    highest = percent(max(values))
+    lowest = units.percent(min(values))
+    highest = units.percent(max(values))
     if lowest == highest:
         return highest
     return f"{lowest} to {highest}"
@@ -188,7 +188,8 @@ def _pace(states: Sequence[State], session: Sequence[State], limits: StateLimits
         longer = slowest / fastest - 1
         if longer > limits.calibration:
             yield (
-                f"Fixed work took {percent(longer)} longer than at its fastest in this session; "
+                f"Fixed work took {units.percent(longer)} longer than at its fastest in "
+                f"this session; "
                 f"{_describe_limit(limits.calibration)}"
             )
     clock = min(_readings("gpu_clock", states), default=None)
@@ -196,10 +197,11 @@ def _pace(states: Sequence[State], session: Sequence[State], limits: StateLimits
     if limits.clock is not None and clock is not None and highest:
         lower = 1 - clock / highest
         if lower > limits.clock:
-            clock_words = quantity(clock, "Hz")
-            highest_words = quantity(highest, "Hz")
+            clock_words = units.quantity(clock, "Hz")
+            highest_words = units.quantity(highest, "Hz")
             yield (
-                f"The GPU's clock was {percent(lower)} lower than at its highest in this session "
+                f"The GPU's clock was {units.percent(lower)} lower than at its highest in "
+                f"this session "
                 f"({clock_words} against {highest_words}); "
                 f"{_describe_limit(limits.clock)}"
             )
@@ -210,19 +212,22 @@ def _work(states: Sequence[State], limits: StateLimits) -> Iterator[str]:
     load = _beyond("load", states, limits.load)
     if load:
         yield (
-            f"Other processes had {percent(load)} of the cores' time; "
+            f"Other processes had {units.percent(load)} of the cores' time; "
             f"{_describe_limit(limits.load)}"
         )
     other_share = _beyond("gpu_others", states, limits.gpu_others)
     if other_share:
         yield (
-            f"Other processes had {percent(other_share)} of the GPU's time; "
+            f"Other processes had {units.percent(other_share)} of the GPU's time; "
             f"{_describe_limit(limits.gpu_others)}"
         )
     least_bytes = limits.memory_free
     free_memory = min(_readings("memory_free", states), default=None)
     if least_bytes is not None and free_memory is not None and free_memory < least_bytes:
-        yield f"{size(free_memory)} of memory were free; at least {size(least_bytes)} must be."
+        yield (
+            f"{units.size(free_memory)} of memory were free; at least {units.size(least_bytes)} "
+            f"must be."
+        )
 
 
 def _power(states: Sequence[State], limits: StateLimits) -> Iterator[str]:
@@ -243,11 +248,11 @@ def _battery(states: Sequence[State], limits: StateLimits) -> Iterator[str]:
     words = "The machine ran on battery"
     charge = min(_readings("battery", unplugged), default=None)
     if charge is not None:
-        words += f" at {percent(charge)}"
+        words += f" at {units.percent(charge)}"
     if limits.battery is None:
         yield f"{words}; only mains is allowed."
     elif charge is not None and charge < limits.battery:
-        yield f"{words}; at least {percent(limits.battery)} is asked for."
+        yield f"{words}; at least {units.percent(limits.battery)} is asked for."
 
 
 def _beyond(name: str, states: Sequence[State], limit: float | None) -> float | None:
@@ -259,7 +264,7 @@ def _beyond(name: str, states: Sequence[State], limit: float | None) -> float | 
 
 
 def _describe_limit(limit: float | None) -> str:
-    return f"at most {percent(limit)} is allowed."
+    return f"at most {units.percent(limit)} is allowed."
 
 
 def _readings(name: str, states: Sequence[State]) -> list[float]:

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from tracekit.analysis import Better
-from tracekit.base import InconclusiveError, UsageError, least_pairs, percent, system
+from tracekit.base import InconclusiveError, UsageError, paired, system, units
 from tracekit.compare import (
     Change,
     Comparison,
@@ -28,10 +28,10 @@ from tracekit.compare import (
     Scale,
     Verdict,
     Weight,
-    change_words,
     is_unconfirmed,
     judge_interval,
     overall,
+    page,
     shift,
     speed_of,
 )
@@ -89,7 +89,7 @@ class PairEffort:
         if reason:
             words += f" (others do not: {reason})"
         if narrow:
-            words += f"; the intervals are narrower than ±{percent(self.max_half_width)}"
+            words += f"; the intervals are narrower than ±{units.percent(self.max_half_width)}"
         elif out_of_time:
             words += f"; stopped after {self.seconds:g} s (--time-limit)"
         return f"{words}."
@@ -347,7 +347,7 @@ def uncounted_words(changes: Sequence[Change]) -> str:
     words: list[str] = []
     for change in changes:
         if change.deciding and change.change is not None:
-            change_text = change_words(change)
+            change_text = page.change_words(change)
             words.append(f"{change.metric} {change_text}")
     if not words:
         return ""
@@ -438,7 +438,7 @@ def _change(name: str, pairs: Sequence[Pair], results: Results, limits: Limits) 
     is_directed = change.better is not Better.NEITHER
     interval = shift(pair_changes)
     if interval is None:
-        shortage = f"{len(pair_changes)} pairs count, and an interval takes {least_pairs()}"
+        shortage = f"{len(pair_changes)} pairs count, and an interval takes {paired.least_pairs()}"
         return replace(change, verdict=Verdict.UNCLEAR if is_directed else None, reason=shortage)
     verdict = None
     reason = ""

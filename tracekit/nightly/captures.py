@@ -8,15 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tracekit.analysis import Finding, load
-from tracekit.base import InterruptedRunError, Recording, TracekitError, duration, least_pairs
-from tracekit.machine import (
-    State,
-    Watch,
-    busy_words,
-    describe_unjudged,
-    find_busiest,
-    find_rejections,
-)
+from tracekit.base import InterruptedRunError, Recording, TracekitError, paired, units
+from tracekit.machine import State, Watch, describe_unjudged, find_rejections
+from tracekit.machine import busy as machine_busy
 from tracekit.nightly.folder import NightWriter, work_of
 from tracekit.nightly.gate.judge import judge_entry, needs_second_session, outcome_of, same_code
 from tracekit.nightly.gate.rejected import rejected_words
@@ -253,7 +247,7 @@ class CaptureRunner:
         """
         wanted_count = task.capture.pairs
         first_number = 1
-        more = min(wanted_count, least_pairs()) if busy else wanted_count
+        more = min(wanted_count, paired.least_pairs()) if busy else wanted_count
         while more > 0:
             new_pairs = self.steps.measure(
                 task,
@@ -326,13 +320,13 @@ class CaptureRunner:
             if not reasons:
                 return ""
             reason = reasons[0]
-            busiest = busy_words(find_busiest())
+            busiest = machine_busy.busy_words(machine_busy.find_busiest())
             if busiest:
                 reason = f"{reason.rstrip('.')}; {busiest}."
             self.progress(f"{name}: waiting for the machine: {reason}")
             remaining_seconds = until - time.monotonic()
             if remaining_seconds <= 0:
-                waited = duration(self.plan.wait * 1e9)
+                waited = units.duration(self.plan.wait * 1e9)
                 return f"The machine was not ready within {waited}: {reason}"
             time.sleep(min(_EVERY, remaining_seconds))
         return ""

@@ -12,14 +12,7 @@ import msgspec
 from sqlalchemy.engine import make_url
 
 from tracekit.analysis import METRICS
-from tracekit.base import (
-    TracekitError,
-    UsageError,
-    require_program,
-    short_commit,
-    span,
-    suggest_name,
-)
+from tracekit.base import TracekitError, UsageError, programs, suggest_name, units
 from tracekit.compare import Shown
 from tracekit.machine import git_commit
 from tracekit.nightly.gate.judge import same_code
@@ -156,7 +149,7 @@ def _of_reference(capture: Capture, home: Path, plan_commit: str) -> Iterator[st
     reference_words = reference.words
     names_its_commit = commit.startswith(reference.revision or "-")
     if not reference.previous_night and not names_its_commit:
-        reference_words += f" ({short_commit(commit)})"
+        reference_words += f" ({units.short_commit(commit)})"
     yield f"against the {reference_words}, {KINDS[kind]}."
     if reference.is_revision_alone and commit == plan_commit and not reference.previous_night:
         yield f"{same_code(plan_commit)}."
@@ -205,7 +198,7 @@ def _require_ready(capture: Capture, folder: Path) -> None:
         variant = CodeVariant(
             "candidate", "", None, {}, Path(), os.environ, folder, argv=capture.program
         )
-        require_program(variant.command[0], os.environ.get("PATH"))
+        programs.require_program(variant.command[0], os.environ.get("PATH"))
     else:
         names = [capture.workload]
         if reference is not None:
@@ -227,7 +220,7 @@ def rows(plan: NightPlan, estimated: Estimate) -> list[tuple[str, ...]]:
 
 def _row(capture: Capture, timed: Timed) -> tuple[str, ...]:
     work = shlex.join(capture.program) or work_words(capture.workload, capture.parameters)
-    duration = f"{span(timed.seconds)} … {span(timed.most)}"
+    duration = f"{units.span(timed.seconds)} … {units.span(timed.most)}"
     return (
         capture.name,
         work,

@@ -16,7 +16,7 @@ from tracekit.base import (
     RecordingError,
     TracekitError,
     UsageError,
-    require_ours,
+    outputs,
     write_whole,
 )
 from tracekit.nightly.folder import NightFolder, nights_in, work_of
@@ -184,7 +184,7 @@ class HistoryKeeper:
             now=now,
             plan=name,
         )
-        require_ours(folder.page, "The nights write theirs once that has another name.")
+        outputs.require_ours(folder.page, "The nights write theirs once that has another name.")
         write_whole(folder.page, page.encode())
 
     @property

@@ -18,10 +18,10 @@ from tracekit.base import (
     Provenance,
     ToolError,
     UsageError,
-    exit_words,
-    least_pairs,
     make_timestamp,
-    require_program,
+    paired,
+    processes,
+    programs,
     system,
 )
 from tracekit.compare import (
@@ -37,7 +37,8 @@ from tracekit.machine import State, StateLimits, Watch, find_rejections
 from tracekit.nightly.ab import PairEffort, SessionClock, find_widest, uncounted_words
 from tracekit.nightly.session.busy_notice import with_busy_notice
 from tracekit.nightly.session.program import Program, last_words, run_timed
-from tracekit.record import Pattern, Progress, Supervisor, quiet, read_printed, read_texts
+from tracekit.record import Progress, Supervisor, quiet, throughput
+from tracekit.record import patterns as record_patterns
 from tracekit.workload import WALL_TIME, Measured
 
 Argv = tuple[str, ...]
@@ -57,7 +58,7 @@ def parse_programs(words: Sequence[str]) -> tuple[Argv, Argv]:
     old_argv = tuple(words[:place])
     new_argv = tuple(words[place + 1 :])
     for argv in (old_argv, new_argv):
-        require_program(argv[0], os.environ.get("PATH"))
+        programs.require_program(argv[0], os.environ.get("PATH"))
     return old_argv, new_argv
 
 
@@ -65,7 +66,7 @@ def measure_programs(
     old_argv: Argv,
     new_argv: Argv,
     *,
-    patterns: Sequence[Pattern] = (),
+    patterns: Sequence[record_patterns.Pattern] = (),
     effort: PairEffort | None = None,
     limits: Limits | None = None,
     progress: Progress = quiet,
@@ -226,7 +227,7 @@ class _ProgramPairs:
             needed_count = 2 * self._count_first_session()
             enough = len(self._counting()) >= needed_count
             return enough or self.clock.is_spent()
-        if self.is_unconfirmed and len(self._counting()) < least_pairs():
+        if self.is_unconfirmed and len(self._counting()) < paired.least_pairs():
             return self.clock.is_spent()  # a session of fewer confirms nothing
         return self.clock.ends_first(narrow=self.is_narrow, unconfirmed=self.is_unconfirmed)
 
@@ -277,7 +278,7 @@ class _ProgramRunner:
 
     folder: Path
     supervisor: Supervisor
-    patterns: tuple[Pattern, ...]
+    patterns: tuple[record_patterns.Pattern, ...]
 
     def run(self, argv: Argv) -> Sample:
         """Run a program once; raise ToolError if it fails, or does not end."""
@@ -290,10 +291,12 @@ class _ProgramRunner:
         if program_run.status != 0:
             raise ToolError(
                 f"{shlex.join(argv)} ended with "
-                f"{exit_words(program_run.status)}.{last_words(errors)}",
+                f"{processes.exit_words(program_run.status)}.{last_words(errors)}",
                 hint="Both programs must succeed: run it alone first.",
             )
-        results = read_texts([read_printed(output), read_printed(errors)], self.patterns)
+        results = throughput.read_texts(
+            [throughput.read_printed(output), throughput.read_printed(errors)], self.patterns
+        )
         wall_time = Measured(float(program_run.length), "ns", "lower")
         results.setdefault(WALL_TIME, wall_time)
         measurements = [_make_measurement(name, result) for name, result in results.items()]

@@ -26,9 +26,9 @@ from tracekit.base import (
     RecordingError,
     TracekitError,
     UsageError,
+    checksums,
     make_timestamp,
     mark,
-    noting,
 )
 from tracekit.nightly.history.listing import course_in
 from tracekit.nightly.history.night import DOCUMENT, Accepted, moment_in
@@ -36,13 +36,7 @@ from tracekit.nightly.history.steps import Series
 from tracekit.nightly.history.trend_changes import Changes
 from tracekit.record import Progress, quiet, size
 from tracekit.tables import DIRECT_NOTE as DIRECT
-from tracekit.tables import (
-    PrunedExport,
-    direct,
-    keep_bundle_tables,
-    keep_exported_tables,
-    note_pruned_exports,
-)
+from tracekit.tables import cache, direct, exports
 
 _WORKING = timedelta(days=1)  # no stage takes longer; one that seems to was cut off
 _LONGEST = timedelta(days=3)  # that a night may take
@@ -296,7 +290,7 @@ STAGE = "prune"
 
 def _remove_bundles(recording: Recording, paths: Sequence[Path]) -> dict[Path, str]:
     if recording.bundle in paths and direct(recording.exports) is not None:
-        pruned_exports, reason = keep_bundle_tables(
+        pruned_exports, reason = cache.keep_bundle_tables(
             recording.exports, recording.tables, make_timestamp()
         )
         if reason:
@@ -316,7 +310,7 @@ def _delete(recording: Recording, bundle: Path) -> None:
 
 
 def _remove_exports(recording: Recording, _paths: Sequence[Path]) -> dict[Path, str]:
-    pruned_exports, stays = keep_exported_tables(
+    pruned_exports, stays = cache.keep_exported_tables(
         recording.exports, recording.tables, make_timestamp()
     )
     if pruned_exports:
@@ -327,13 +321,13 @@ def _remove_exports(recording: Recording, _paths: Sequence[Path]) -> dict[Path, 
     return stays
 
 
-def _stand_for(recording: Recording, pruned_exports: Sequence[PrunedExport]) -> None:
+def _stand_for(recording: Recording, pruned_exports: Sequence[exports.PrunedExport]) -> None:
     """Write the kept tables to the disk, and note that they replace the files to be removed."""
     for file in recording.tables.iterdir():
         if file.is_file():
             with file.open("rb") as stream:
                 os.fsync(stream.fileno())
-    note_pruned_exports(recording.exports, *pruned_exports)
+    exports.note_pruned_exports(recording.exports, *pruned_exports)
 
 
 def _note(recording: Recording, part: str) -> None:
@@ -451,7 +445,7 @@ def _remove(run: RunSeen, kind: Kind, done: Pruned) -> int:
     """Remove a part of a run, and return the bytes that this freed."""
     remove = _remove_bundles if kind == "bundle" else _remove_exports
     bytes_before = size([run.folder])
-    with _removing(run, done), noting(run.folder, STAGE, begin=False):
+    with _removing(run, done), checksums.noting(run.folder, STAGE, begin=False):
         stayed = remove(Recording(run.folder), run.parts[kind])
         done.stayed += starmap(Stays, stayed.items())
     return bytes_before - size([run.folder])

@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from tracekit.analysis import METRICS
-from tracekit.base import InconclusiveError, Interval, duration, least_pairs, percent, system
+from tracekit.base import InconclusiveError, paired, system, units, verdicts
 from tracekit.compare import NORMAL_MAD, shift
-from tracekit.machine import State, Watch, busy_words, find_busiest, find_rejections
+from tracekit.machine import State, Watch, busy, find_rejections
 from tracekit.nightly.history.night import Pair
 from tracekit.nightly.history.pairs import changes
 from tracekit.nightly.plan.plan import Capture, Gated, NightPlan
@@ -152,9 +152,9 @@ def _judge(
 ) -> Rehearsal:
     counting, reason = _part_counting(pairs, plan)
     rehearsal = replace(rehearsal, counting=len(counting))
-    minimum_pairs = least_pairs()
+    minimum_pairs = paired.least_pairs()
     if len(pairs) < minimum_pairs:
-        pair_duration = duration(rehearsal.seconds * 1e9)
+        pair_duration = units.duration(rehearsal.seconds * 1e9)
         shortage = (
             f"only {len(pairs)} pairs fit into the time, of {pair_duration} each; it takes "
             f"{minimum_pairs}"
@@ -162,7 +162,7 @@ def _judge(
         return replace(rehearsal, reason=shortage)
     if len(counting) < minimum_pairs:
         reason = reason.rstrip(".")
-        busiest = busy_words(find_busiest())
+        busiest = busy.busy_words(busy.find_busiest())
         if busiest:
             reason = f"{reason}; {busiest}"
         rehearsal = replace(rehearsal, reason=reason)
@@ -222,7 +222,7 @@ def _judge_metric(
     )
 
 
-def _as_ratios(interval: Interval) -> tuple[float, float, float]:
+def _as_ratios(interval: verdicts.Interval) -> tuple[float, float, float]:
     middle = math.expm1(interval.middle)
     lower_bound = math.expm1(interval.lower_bound)
     upper_bound = math.expm1(interval.upper_bound)
@@ -236,7 +236,7 @@ def _as_ratios(interval: Interval) -> tuple[float, float, float]:
 def _find_needed(noise: float, threshold: float) -> int | None:
     """Return the least number of pairs that is sure to show a change of one threshold."""
     for count in _COUNTS:
-        if count >= least_pairs() and chance_seen(noise, threshold, count) >= _SURE:
+        if count >= paired.least_pairs() and chance_seen(noise, threshold, count) >= _SURE:
             return count
     return None
 
@@ -270,15 +270,15 @@ def rehearsal_lines(rehearsal: Rehearsal) -> Iterator[str]:
     if rehearsal.reason:
         yield f"{name}: the numbers below do not count. {rehearsal.reason}."
     for metric in rehearsal.metrics:
-        threshold = percent(metric.threshold)
+        threshold = units.percent(metric.threshold)
         unchanged = _describe_change(metric.unchanged)
         planted = _describe_change(metric.planted)
-        deviation = percent(metric.noise)
+        deviation = units.percent(metric.noise)
         yield (
             f"{name}: {metric.metric} at 0 %: {unchanged}; with {threshold} planted: {planted}. "
             f"A pair deviates by {deviation}."
         )
-        chance = percent(metric.seen)
+        chance = units.percent(metric.seen)
         yield (
             f"{name}: a slowdown of {threshold} would be seen in {chance} of the "
             f"nights with {rehearsal.planned} pairs."
@@ -300,7 +300,7 @@ def _advice(rehearsal: Rehearsal) -> str:
             f"{name}: even {largest_count} pairs do not suffice here. Let the machine be quiet, "
             "make `turn` longer, or raise the threshold."
         )
-    takes = duration(needed * rehearsal.seconds * 1e9)
+    takes = units.duration(needed * rehearsal.seconds * 1e9)
     if needed > rehearsal.planned:
         return f"{name}: it takes {needed} pairs, which are {takes} of a session."
     if needed < rehearsal.planned:

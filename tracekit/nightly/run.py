@@ -27,7 +27,8 @@ from tracekit.nightly.schedule.job import rotate_log
 from tracekit.nightly.schedule.running import awake, enforce_budget, only_one
 from tracekit.nightly.session.worktree import kind_of
 from tracekit.nightly.trend.course import cost_of
-from tracekit.record import Progress, choose, quiet
+from tracekit.record import Progress, quiet
+from tracekit.record import recorders as record_recorders
 
 log = logging.getLogger(__name__)
 
@@ -177,7 +178,7 @@ def _recorders(captures: Sequence[Capture]) -> list[str]:
         if not capture.traced:
             continue
         try:
-            names[choose(capture.recorder).name] = None
+            names[record_recorders.choose(capture.recorder).name] = None
         except TracekitError:  # the capture fails, and says why
             names[capture.recorder] = None
     return list(names)

@@ -9,7 +9,7 @@ from typing import Any
 import mlx.core as mx
 import psutil
 
-from tracekit.base import ToolError, UsageError, find_shipped_folder
+from tracekit.base import ToolError, UsageError, files
 from tracekit.workload import Work
 
 _SMALLER = "Take shorter or fewer sequences, or fewer heads."
@@ -185,7 +185,7 @@ def specializations() -> frozenset[str]:
 
 @lru_cache(maxsize=64)  # each emulation has its own factory
 def _built(factory: Callable[..., Any], source: KernelSource) -> Any:
-    text = (find_shipped_folder("kernels") / f"{source.stem}.metal").read_text()
+    text = (files.find_shipped_folder("kernels") / f"{source.stem}.metal").read_text()
     header, _, body = text.partition(_BODY)
     return factory(
         name=source.stem,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import mlx.core as mx
 import numpy as np
 
-from tracekit.base import Floats, UsageError, as_float64, relative_error
+from tracekit.base import UsageError, tolerances
 from tracekit.ops.kernels import (
     LANES,
     CallTraffic,
@@ -90,7 +90,9 @@ def draw_norm_problem(
     return NormProblem(x, gain, weight, eps)
 
 
-def reference(x: Floats, gain: Floats, weight: Floats, eps: float) -> Floats:
+def reference(
+    x: tolerances.Floats, gain: tolerances.Floats, weight: tolerances.Floats, eps: float
+) -> tolerances.Floats:
     """Compute (x / sqrt(mean(x^2) + eps) * gain) weight^T; shapes as in `NormProblem`."""
     mean_square = np.mean(x * x, axis=-1, keepdims=True)
     rms = np.sqrt(mean_square + eps)
@@ -99,11 +101,11 @@ def reference(x: Floats, gain: Floats, weight: Floats, eps: float) -> Floats:
 
 def error_of(problem: NormProblem, output: mx.array) -> float:
     """Return the largest relative error of a row of `output`; NaN counts as inf."""
-    x = as_float64(problem.x)
-    gain = as_float64(problem.gain)
-    weight = as_float64(problem.weight)
+    x = tolerances.as_float64(problem.x)
+    gain = tolerances.as_float64(problem.gain)
+    weight = tolerances.as_float64(problem.weight)
     expected = reference(x, gain, weight, problem.eps)
-    return relative_error(as_float64(output), expected)
+    return tolerances.relative_error(tolerances.as_float64(output), expected)
 
 
 def separate(problem: NormProblem) -> mx.array:

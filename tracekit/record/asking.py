@@ -10,18 +10,9 @@ from typing import Any
 import msgspec
 import psutil
 
-from tracekit.base import (
-    Capabilities,
-    InputError,
-    Recording,
-    UsageError,
-    decode_json,
-    own_version,
-    read_input,
-    require,
-    save,
-    unreadable,
-)
+from tracekit.base import InputError, Recording, UsageError, decode_json, own_version, require, save
+from tracekit.base import capabilities as base_capabilities
+from tracekit.base import files as base_files
 from tracekit.machine import describe
 from tracekit.record.direct_reading import recall
 from tracekit.record.doctor.beliefs import (
@@ -99,7 +90,7 @@ class DoctorReport:
     xcode_build: str
     xctrace: str
     questions: tuple[AskedQuestion, ...]
-    capabilities: Capabilities | None = None
+    capabilities: base_capabilities.Capabilities | None = None
     schemas: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     direct: DirectCounts = DirectCounts()
     format: int = REPORT_FORMAT
@@ -206,7 +197,7 @@ def _judge(
 
 
 def _answer_by_probe(
-    capabilities: Capabilities | None, beliefs: Mapping[str, ToolBelief]
+    capabilities: base_capabilities.Capabilities | None, beliefs: Mapping[str, ToolBelief]
 ) -> AskedQuestion:
     observed: dict[str, Value] = {}
     reason = "this machine was never probed: `tracekit doctor --probe`"
@@ -268,9 +259,9 @@ def report_schema() -> dict[str, Any]:
 def read_report(file: Path) -> DoctorReport:
     """Read a report; raise InputError if it is none, or of a newer form."""
     try:
-        report = decode_json(read_input(file), DoctorReport)
+        report = decode_json(base_files.read_input(file), DoctorReport)
     except OSError as error:
-        raise unreadable(file, error) from error
+        raise base_files.unreadable(file, error) from error
     except msgspec.MsgspecError as error:
         raise InputError(f"{file} is not a report of `tracekit doctor`: {error}.") from error
     if report.format > REPORT_FORMAT:

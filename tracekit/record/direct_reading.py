@@ -25,9 +25,9 @@ from tracekit.base import (
     TracekitError,
     decode_json,
     make_timestamp,
-    notes_folder,
     save,
 )
+from tracekit.base import files as base_files
 from tracekit.record.comparing import compare
 from tracekit.record.recorder import Progress
 from tracekit.record.xctrace import exporting
@@ -42,15 +42,13 @@ from tracekit.tables import (
     TableStore,
     Toc,
     TocRun,
-    collecting,
-    find_recorded_run,
+    losses,
     note_direct,
     open_bundle,
     places_of,
-    read_toc,
-    select_tables,
     write_toc,
 )
+from tracekit.tables import toc as tables_toc
 
 log = logging.getLogger(__name__)
 
@@ -154,14 +152,14 @@ def check(
 
     `memory` holds the earlier comparisons of the build of Xcode that recorded `run`.
     """
-    toc = read_toc(recording.toc_file)
+    toc = tables_toc.read_toc(recording.toc_file)
     initial_memory = memory
     for store, file in _pairs(run, toc, schemas):
         export = recording.exports / file
         if memory.find_checked_table(store) is None and export.exists():
             table = Stored(recording.bundle, run.number, store.number)
             try:
-                with collecting():  # their notes come from the reads that the user asked for
+                with losses.collecting():  # their notes come from the reads that the user asked for
                     rows, difference = compare(export, table, toc)
             except InputError as error:
                 log.info("%s is not compared: %s", export.name, error)
@@ -171,7 +169,7 @@ def check(
             memory = replace(memory, tables=tables)
     if memory is not initial_memory:
         try:
-            save(note_file(notes_folder(), _NOTE, memory.build), memory)
+            save(note_file(base_files.notes_folder(), _NOTE, memory.build), memory)
         except TracekitError as error:
             log.warning("tables will be compared again: %s", error.message)
     return memory
@@ -180,7 +178,7 @@ def check(
 def _pairs(run: BundleRun, toc: Toc, schemas: frozenset[str]) -> Iterator[tuple[TableStore, str]]:
     """Yield tables of the bundle with the files of their exports, the smallest tables first."""
     toc_run = _find_toc_run(toc, run.number)
-    exports = select_tables(toc_run, schemas)
+    exports = tables_toc.select_tables(toc_run, schemas)
     files = {export.index: export.file for export in exports}
     places = places_of(run, toc)
     for store in sorted(run.stores, key=_order_for_comparison):
@@ -270,9 +268,9 @@ def export(
     recording.exports.mkdir(parents=True, exist_ok=True)
     if not recording.toc_file.exists():
         write_toc(bundle, recording.toc_file)
-    toc_run = find_recorded_run(recording) or TocRun(bundle.runs[-1].number)
+    toc_run = tables_toc.find_recorded_run(recording) or TocRun(bundle.runs[-1].number)
     run = _find_bundle_run(bundle, toc_run.number)
-    memory = recall(read_version(toc_run.instruments_version).build, notes_folder())
+    memory = recall(read_version(toc_run.instruments_version).build, base_files.notes_folder())
     schemas = _list_schemas(toc_run, run)
     chosen = choose(schemas.listed)
     chosen_filled = choose(schemas.listed - schemas.empty)
@@ -290,7 +288,7 @@ def export(
         memory = check(recording, run, memory, exported)
     _note_direct_tables(recording, run, memory, schemas.listed)
     exported_schemas: set[str] = set()
-    for file in select_tables(toc_run, exported):
+    for file in tables_toc.select_tables(toc_run, exported):
         if (recording.exports / file.file).exists():
             exported_schemas.add(file.schema)
     absence_warnings = [

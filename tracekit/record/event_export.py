@@ -9,7 +9,7 @@ from typing import Any
 from tracekit.base import Recording, TracekitError
 from tracekit.record.host.exports import account, event_tables, write_events
 from tracekit.tables import Choice, Tables, TocRun
-from tracekit.workload import ClockAnchor, WorkloadReport
+from tracekit.workload import journal
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ def time_info(epoch: str, timebase: str) -> int | None:
 
 
 def align(
-    start_date: str, anchors: Sequence[ClockAnchor], info: int | None = None
+    start_date: str, anchors: Sequence[journal.ClockAnchor], info: int | None = None
 ) -> dict[str, Any]:
     """Return the trace's time 0 as far as it is known, all in nanoseconds.
 
@@ -145,7 +145,7 @@ def trace_clock(recording: Recording, run: TocRun) -> dict[str, Any]:
 _UNLAID = "are left out: the trace names no beginning, so they have no place on its time."
 
 
-def _without_clock(recording: Recording, report: WorkloadReport) -> tuple[str, ...]:
+def _without_clock(recording: Recording, report: journal.WorkloadReport) -> tuple[str, ...]:
     """Write the tables that need no clock: a program's results; `workload.json` has a worker's."""
     if recording.journal_file.exists():
         return (f"The workload's marks {_UNLAID}",)

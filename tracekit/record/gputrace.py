@@ -8,11 +8,11 @@ from tracekit.base import (
     Process,
     Provenance,
     Recording,
-    StopPolicy,
     ToolError,
     UsageError,
     make_timestamp,
     own_version,
+    processes,
     stage,
     system,
 )
@@ -21,16 +21,8 @@ from tracekit.record.recorder import Progress, quiet
 from tracekit.record.recorders import GPUTRACE
 from tracekit.record.xctrace.attached_worker import report_of, start_worker
 from tracekit.record.xctrace.command import own_environment
-from tracekit.workload import (
-    Plan,
-    Spec,
-    WorkloadReport,
-    check,
-    claim_folder,
-    command,
-    kept_unless_misused,
-    require_place,
-)
+from tracekit.workload import Plan, Spec, command, journal
+from tracekit.workload import plan as workload_plan
 
 
 @dataclass(frozen=True)
@@ -63,15 +55,15 @@ def capture_gpu(
     ToolError if this machine has no Metal, or nothing was captured.
     """
     _check(plan, more)
-    require_place(plan)
-    recording = claim_folder(plan.output, plan.name, _provenance(plan))
-    with kept_unless_misused(recording), stage(recording, "record"):
+    workload_plan.require_place(plan)
+    recording = workload_plan.claim_folder(plan.output, plan.name, _provenance(plan))
+    with workload_plan.kept_unless_misused(recording), stage(recording, "record"):
         _capture(plan, recording, progress, timeouts)
     return recording
 
 
 def _check(plan: Plan, more: Sequence[str]) -> None:
-    check(plan)
+    workload_plan.check(plan)
     if plan.workload is None:
         raise UsageError(
             "--gputrace captures a workload: the program itself must begin and end the capture.",
@@ -113,7 +105,7 @@ def _capture(plan: Plan, recording: Recording, progress: Progress, timeouts: Fra
     )
     recording.save_provenance(initial_provenance)
     # The worker's standard input is a pipe from us, which ends with us, and the worker with it.
-    policy = StopPolicy(((0, timeouts.leave), (system.SIGKILL, 5.0)), lifeline=True)
+    policy = processes.StopPolicy(((0, timeouts.leave), (system.SIGKILL, 5.0)), lifeline=True)
     env = own_environment({})
     env[SWITCH] = "1"  # Metal reads it when a process starts
     child = start_worker(argv, policy, env, recording)
@@ -130,7 +122,7 @@ def _capture(plan: Plan, recording: Recording, progress: Progress, timeouts: Fra
     _require_capture(recording, report)
 
 
-def _complete_provenance(recording: Recording, report: WorkloadReport) -> None:
+def _complete_provenance(recording: Recording, report: journal.WorkloadReport) -> None:
     """Note the end of the capture, the worker's process and its warnings."""
     provenance = recording.provenance()
     targets: tuple[Process, ...] = ()
@@ -142,7 +134,7 @@ def _complete_provenance(recording: Recording, report: WorkloadReport) -> None:
     )
 
 
-def _require_capture(recording: Recording, report: WorkloadReport) -> None:
+def _require_capture(recording: Recording, report: journal.WorkloadReport) -> None:
     """Raise an error if the worker was stopped, failed or left no capture."""
     if report.state == "interrupted":
         raise KeyboardInterrupt("the workload was asked to stop")

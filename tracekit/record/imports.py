@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from tracekit.analysis import UNKNOWN
+from tracekit.analysis import scope
 from tracekit.base import (
     InputError,
     InterruptedRunError,
@@ -19,15 +19,13 @@ from tracekit.base import (
     RecordingError,
     ToolError,
     UsageError,
+    checksums,
     make_timestamp,
-    making,
-    noting,
     own_version,
-    remedy,
-    some_of,
     stage,
-    unpack_bundle,
+    unpacking,
 )
+from tracekit.base import files as base_files
 from tracekit.record.host.exports import write_rows
 from tracekit.record.inputs import ExportFiles, find_inputs, name_of, recordings_of
 from tracekit.record.recorder import Progress
@@ -35,22 +33,19 @@ from tracekit.record.recorders import choose, choose_used_schemas
 from tracekit.record.xctrace.exporting import Choose
 from tracekit.record.xctrace.tool import find_xctrace
 from tracekit.tables import (
-    PARQUET,
     Choice,
     Tables,
     TocRun,
     direct,
-    identify,
-    index,
     is_xcode_counters,
     leave_in_place,
     losses_of_run,
-    read_toc,
     read_xcode_counters,
-    select_run,
-    sentences,
+    toc,
 )
-from tracekit.workload import claim_folder, discard
+from tracekit.tables import exports as tables_exports
+from tracekit.tables import losses as tables_losses
+from tracekit.workload import plan
 
 _OF_PROCESSES = (
     *("gpu_intervals", "encoders", "submissions", "driver_intervals"),
@@ -67,8 +62,8 @@ def describe_origin(
     `number` selects the run of the trace; None selects the last one that has tables. Raise
     UsageError if there is no such run.
     """
-    export_index = index(recording.exports)
-    run, run_warnings = select_run(export_index, recording.exports, number, name)
+    export_index = tables_exports.index(recording.exports)
+    run, run_warnings = tables_exports.select_run(export_index, recording.exports, number, name)
     run_number = None
     if run is not None:
         run_number = run.number
@@ -79,7 +74,7 @@ def describe_origin(
     note = direct(recording.exports)
     if note is not None:
         losses = losses_of_run(note.path(recording.exports), run.number)
-        run_warnings = (*run_warnings, *sentences(losses))
+        run_warnings = (*run_warnings, *tables_losses.sentences(losses))
     recorder_version = ""
     if run.instruments_version:
         recorder_version = f"Instruments {run.instruments_version}"
@@ -120,12 +115,14 @@ def choose_run(recording: Recording, number: int) -> None:
         new_provenance = describe_origin(blank, recording, old_provenance.workload, number)
         new_provenance = with_target(new_provenance, recording, None)
     else:
-        run, _ = select_run(index(recording.exports), recording.exports, number)
+        run, _ = tables_exports.select_run(
+            tables_exports.index(recording.exports), recording.exports, number
+        )
         run_number = None
         if run is not None:
             run_number = run.number
         new_provenance = replace(old_provenance, run=run_number)
-    with noting(recording.folder, "analyze", begin=False):
+    with checksums.noting(recording.folder, "analyze", begin=False):
         recording.save_provenance(new_provenance)
         for file in (recording.result_file, recording.report_file):
             file.unlink(missing_ok=True)
@@ -142,7 +139,9 @@ def run_and_targets(
     provenance = recording.provenance()
     if number is None or number == provenance.run:
         return provenance.run, _pids_of(provenance.targets)
-    run, _ = select_run(index(recording.exports), recording.exports, number)
+    run, _ = tables_exports.select_run(
+        tables_exports.index(recording.exports), recording.exports, number
+    )
     if run is None or provenance.recorder != "import":
         return number, _pids_of(provenance.targets)
     if run.target is None:
@@ -165,7 +164,7 @@ def with_target(provenance: Provenance, recording: Recording, target: str | None
         process = seen_processes[0]
         warning = f"{process.name} ({process.pid}) is taken for the target: no other has rows."
         return replace(provenance, targets=seen_processes, warnings=(*provenance.warnings, warning))
-    return replace(provenance, target_reason=UNKNOWN)
+    return replace(provenance, target_reason=scope.UNKNOWN)
 
 
 def processes(recording: Recording, run: int | None = None) -> tuple[Process, ...]:
@@ -223,7 +222,7 @@ class _Import:
     def exports(self, files: ExportFiles) -> Recording:
         """Copy exports into a run's folder."""
         if files.toc is not None:
-            read_toc(files.toc)
+            toc.read_toc(files.toc)
         recording = self._claim_folder(files.name, files.tables)
         with _importing(recording):
             self.progress(f"copying {len(files.tables)} tables")
@@ -243,7 +242,9 @@ class _Import:
             write_rows(recording.exports, "replay_counters", rows)
             provenance = replace(recording.provenance(), recorder="import", workload=name)
             warnings = (_REPLAYED, *counters.remarks)
-            recording.save_provenance(replace(provenance, target_reason=UNKNOWN, warnings=warnings))
+            recording.save_provenance(
+                replace(provenance, target_reason=scope.UNKNOWN, warnings=warnings)
+            )
         return recording
 
     def bundle(self, bundle: Path) -> Recording:
@@ -263,20 +264,23 @@ class _Import:
             recording.bundle.symlink_to(bundle.resolve())
             return ()
         self.progress("unpacking the bundle")
-        other_files = unpack_bundle(bundle, recording.bundle)
+        other_files = unpacking.unpack_bundle(bundle, recording.bundle)
         if not other_files:
             return ()
         files = f"{len(other_files):,} files"
         if len(other_files) == 1:
             files = "1 file"
-        warning = f"{bundle.name} has {files} outside the bundle, not read: {some_of(other_files)}."
+        warning = (
+            f"{bundle.name} has {files} outside the bundle, not read: "
+            f"{unpacking.some_of(other_files)}."
+        )
         return (warning,)
 
     def _claim_folder(self, name: str, inputs: Sequence[Path]) -> Recording:
         provenance = Provenance(
             tracekit=own_version(), created=make_timestamp(), counters="", run=self.run
         )
-        return claim_folder(self.output, name, provenance, inputs)
+        return plan.claim_folder(self.output, name, provenance, inputs)
 
     def _describe(self, recording: Recording, name: str, warnings: tuple[str, ...] = ()) -> None:
         describe_import(recording, name, self.run, self.target, warnings)
@@ -329,27 +333,27 @@ def _importing(recording: Recording) -> Generator[None]:
     except ToolError:
         raise
     except InterruptedRunError as stop:
-        discard(recording)
+        plan.discard(recording)
         raise InterruptedRunError(
             "Interrupted while importing; nothing of it is kept.", hint="Import it again."
         ) from stop
     except BaseException:
-        discard(recording)
+        plan.discard(recording)
         raise
 
 
 def _copy(source: ExportFiles, recording: Recording) -> None:
     try:
-        with making(recording.exports) as folder:
+        with base_files.making(recording.exports) as folder:
             if source.toc is not None:
                 shutil.copyfile(source.toc, folder / recording.toc_file.name)
             for table in source.tables:
-                free_path = _find_free_path(folder, identify(table).schemas, table)
+                free_path = _find_free_path(folder, tables_exports.identify(table).schemas, table)
                 shutil.copyfile(table, free_path)
     except OSError as error:
         raise RecordingError(
             f"The exports cannot be copied into {recording.folder}: {error.strerror}.",
-            hint=remedy(error, "--output"),
+            hint=base_files.remedy(error, "--output"),
         ) from error
 
 
@@ -359,8 +363,8 @@ def _find_free_path(folder: Path, schemas: Sequence[str], table: Path) -> Path:
         stem = schemas[0]
     # Tables are found by these endings, whatever ending the file had.
     ending = ".xml"
-    if table.suffix == PARQUET:
-        ending = PARQUET
+    if table.suffix == tables_exports.PARQUET:
+        ending = tables_exports.PARQUET
     path = folder / f"{stem}{ending}"
     number = 1
     while path.exists():

@@ -6,15 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracekit.base import InputError, UsageError
-from tracekit.tables import (
-    PACKED,
-    SUFFIX,
-    export_files,
-    identify,
-    is_bundle,
-    is_xcode_counters,
-    refusal,
-)
+from tracekit.tables import PACKED, SUFFIX, exports, is_bundle, is_xcode_counters
 
 _TOC = re.compile(r"(?<![^\W_])toc(?![^\W_])", re.IGNORECASE)
 
@@ -39,7 +31,7 @@ def find_inputs(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
             bundles.append(path)
         elif path.is_dir():
             bundles += _find_bundles(path)
-            files += export_files(path)
+            files += exports.export_files(path)
             files += sorted(filter(is_xcode_counters, path.iterdir()))
         else:
             files.append(path)
@@ -82,7 +74,7 @@ def recordings_of(files: Sequence[Path]) -> list[ExportFiles]:
     tables: list[Path] = []
     unknown_files: list[Path] = []
     for file in dict.fromkeys(files):
-        match identify(file).kind:
+        match exports.identify(file).kind:
             case "toc":
                 tocs.append(file)
             case "tables":
@@ -90,7 +82,7 @@ def recordings_of(files: Sequence[Path]) -> list[ExportFiles]:
             case "unknown":
                 unknown_files.append(file)
     if unknown_files:
-        raise refusal(unknown_files[0])
+        raise exports.refusal(unknown_files[0])
     if not tocs and not tables:
         return []
     if not tocs:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tracekit.base import Recording
-from tracekit.machine import Beside, Machine, Taken, following
+from tracekit.machine import Machine, sampler, sources
 from tracekit.record.recorder import (
     Attach,
     Delayed,
@@ -21,7 +21,8 @@ from tracekit.record.recorder import (
     patience,
 )
 from tracekit.record.throughput import keep_output
-from tracekit.workload import ClockAnchor, Journal, Plan, Spec, command
+from tracekit.workload import Plan, Spec, command
+from tracekit.workload import journal as workload_journal
 
 # The seconds that a launched worker may take to get ready within the recording, on top of the time
 # limit, which begins with its steady phase. It ends by itself then, and the recording with it.
@@ -111,21 +112,21 @@ def observe(
 @contextmanager
 def run_monitor(
     telemetry: str, file: Path, time_limit: float, machine: Machine | None = None
-) -> Generator[Beside]:
+) -> Generator[sampler.Beside]:
     """Read the monitor `telemetry` while the block runs; append its gauges to `file`, a journal.
 
     A gauge has the time at which it was read; a value that a program prints covers the time since
     its sample before. `machine` decides which monitors can be read, by default this one.
     """
-    journal: Journal | None = None
+    journal: workload_journal.Journal | None = None
 
-    def write(source: str, sample: Taken) -> None:
+    def write(source: str, sample: sources.Taken) -> None:
         nonlocal journal
         moment = time.monotonic_ns()
         for gauge in sample.readings:
             if journal is None:  # it begins with the time of day
-                journal = Journal(file)
-                journal.write("anchor", **vars(ClockAnchor.read_clocks()))
+                journal = workload_journal.Journal(file)
+                journal.write("anchor", **vars(workload_journal.ClockAnchor.read_clocks()))
             journal.write(
                 "gauge",
                 name=gauge.name,
@@ -136,7 +137,7 @@ def run_monitor(
             )
 
     try:
-        with following(telemetry, write, time_limit, machine) as monitored:
+        with sampler.following(telemetry, write, time_limit, machine) as monitored:
             yield monitored
     finally:
         if journal is not None:

@@ -14,7 +14,7 @@ from typing import Literal
 
 import msgspec
 
-from tracekit.base import InputError, UsageError, decode_json, read_input
+from tracekit.base import InputError, UsageError, decode_json, files
 from tracekit.workload import Measured
 
 # Printed units in the units of results: the unit there, and the factor.
@@ -93,7 +93,7 @@ def save_patterns(file: Path, patterns: Iterable[Pattern]) -> None:
 def load_patterns(file: Path) -> tuple[Pattern, ...]:
     """Return the patterns in a file, none without such a file."""
     try:
-        content = read_input(file)
+        content = files.read_input(file)
         return decode_json(content, tuple[Pattern, ...])
     except FileNotFoundError:
         return ()

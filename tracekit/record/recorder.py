@@ -13,12 +13,12 @@ import psutil
 from tracekit.base import (
     Overhead,
     Process,
-    ProgramError,
     Recording,
     ToolError,
     UsageError,
     Used,
-    runs,
+    processes,
+    programs,
 )
 
 # Called with a few words on the current work; the command line shows them, a script ignores them.
@@ -73,8 +73,8 @@ def running(pid: int) -> Callable[[], bool]:
     """
     with suppress(psutil.NoSuchProcess):
         process = psutil.Process(pid)
-        if runs(process):
-            return partial(runs, process)
+        if processes.runs(process):
+            return partial(processes.runs, process)
     raise UsageError(f"There is no process {pid} to attach to.")
 
 
@@ -177,7 +177,7 @@ class NoProcessError(ToolError):
 def start_error(argv: tuple[str, ...], error: OSError) -> ToolError:
     """Return the error for a command that could not be started at all."""
     hint = ""
-    if isinstance(error, ProgramError):
+    if isinstance(error, programs.ProgramError):
         hint = error.hint
     if argv[0].rpartition("/")[2] in {"xcrun", "xctrace"}:
         hint = (

@@ -9,14 +9,14 @@ from tracekit.record.recorder import Recorder
 from tracekit.record.xctrace.exporting import Choose
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.tool import Xctrace, find_xctrace, locate
-from tracekit.tables import PRUNED_NOTE, SCHEMAS, direct, export_files, needed_schemas
+from tracekit.tables import SCHEMAS, direct, exports, schemas
 
 GPUTRACE = "gputrace"  # not a recorder, but noted in its place in a run that Metal captured
 
 
 def choose_used_schemas(there: frozenset[str]) -> frozenset[str]:
     """Return the schemas that metrics and rules make use of, of those that are there."""
-    return needed_schemas(used_tables() & set(SCHEMAS), there)
+    return schemas.needed_schemas(used_tables() & set(SCHEMAS), there)
 
 
 def choose(name: str, choose_schemas: Choose = choose_used_schemas) -> Recorder:
@@ -84,8 +84,8 @@ def require_timing(recording: Recording) -> None:
 
 def require_exports(recording: Recording) -> None:
     """Raise RecordingError if the run has no exports, so that there is nothing to analyze."""
-    files = set(export_files(recording.exports))
-    is_pruned = (recording.exports / PRUNED_NOTE).exists()
+    files = set(exports.export_files(recording.exports))
+    is_pruned = (recording.exports / exports.PRUNED_NOTE).exists()
     if not files and not is_pruned:
         raise RecordingError(
             f"{recording.folder} has no exports to analyze.",

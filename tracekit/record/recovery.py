@@ -31,8 +31,8 @@ from tracekit.record.supervisor import Supervisor, size
 from tracekit.record.xctrace.claim import Premises, refuse_rivals, rivals
 from tracekit.record.xctrace.exporting import Choose
 from tracekit.record.xctrace.recovering import find_raw_data, import_raw_data, import_seconds
-from tracekit.tables import is_bundle, read_toc
-from tracekit.workload import METAL_SYSTEM_TRACE, claim_folder, discard
+from tracekit.tables import is_bundle, toc
+from tracekit.workload import plan
 
 INCOMPLETE = "incomplete"  # the state of the stage `recover` of a run that was recovered
 _KEPT = (
@@ -96,7 +96,7 @@ def recover(
     tool = xctrace_here()
     remarks = refuse_rivals(rivals())
     provenance = _begin_provenance(broken, template)
-    recording = claim_folder(output, f"{broken.name}-recovered", provenance, [source])
+    recording = plan.claim_folder(output, f"{broken.name}-recovered", provenance, [source])
     with _recovering(recording), Supervisor(recording.folder) as supervisor:
         _require_room(recording, raw_data, premises or Premises())
         before = _stamp(broken.bundle)
@@ -126,7 +126,7 @@ def _begin_provenance(broken: BrokenRecording, template: str | None) -> Provenan
     old = Provenance(counters="")
     if broken.run is not None:
         old = broken.run.provenance()
-    templates = old.templates or (METAL_SYSTEM_TRACE,)
+    templates = old.templates or (plan.METAL_SYSTEM_TRACE,)
     if template is not None:
         templates = (template,)
     return replace(
@@ -157,7 +157,7 @@ def _describe(
 
 def _require_data(recording: Recording) -> None:
     """Raise ToolError if the new bundle has no run, or one that lasted no time."""
-    runs = read_toc(recording.toc_file).runs
+    runs = toc.read_toc(recording.toc_file).runs
     if not runs or not runs[-1].duration:
         raise ToolError(
             "xctrace imported the raw data, and the new bundle holds none of it.",
@@ -205,10 +205,10 @@ def _recovering(recording: Recording) -> Generator[None]:
         with stage(recording, "recover"):
             yield
     except InterruptedRunError as stop:
-        discard(recording)
+        plan.discard(recording)
         raise InterruptedRunError(
             "Interrupted while recovering; the old bundle is as it was.", hint="Recover it again."
         ) from stop
     except BaseException:
-        discard(recording)
+        plan.discard(recording)
         raise

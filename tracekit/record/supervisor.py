@@ -23,22 +23,8 @@ from typing import IO, Self
 import msgspec
 import psutil
 
-from tracekit.base import (
-    Child,
-    Recording,
-    StopPolicy,
-    ToolError,
-    TracekitError,
-    end_leftovers,
-    find_process,
-    find_reported_process,
-    mark,
-    runs,
-    start_child,
-    start_of,
-    system,
-)
-from tracekit.workload import WorkloadReport, fold
+from tracekit.base import Recording, ToolError, TracekitError, mark, processes, system
+from tracekit.workload import journal as workload_journal
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +39,7 @@ class Watched:
 
     pid: int
     start: int
-    policy: StopPolicy
+    policy: processes.StopPolicy
 
 
 @dataclass(frozen=True)
@@ -120,16 +106,18 @@ class Supervisor:
     def start(
         self,
         argv: Sequence[str],
-        policy: StopPolicy,
+        policy: processes.StopPolicy,
         *,
         env: Mapping[str, str],
         stdout: int | IO[bytes],
         stderr: int | IO[bytes],
         cwd: Path | None = None,
-    ) -> Child:
+    ) -> processes.Child:
         """Start a program as `start_child` does, and watch it from before its beginning."""
         streams = {"stdout": stdout, "stderr": stderr}
-        return start_child(argv, policy, env=env, **streams, cwd=cwd, announce=self._watch)
+        return processes.start_child(
+            argv, policy, env=env, **streams, cwd=cwd, announce=self._watch
+        )
 
     def note(self, doing: str, timeout: float = 0.0) -> None:
         """Report the current work, and the seconds to wait for its end before the first signal."""
@@ -144,10 +132,10 @@ class Supervisor:
         self._watched.discard(pid)
         self._order(GuardianOrder(forget=pid))
 
-    def _watch(self, child: Child) -> None:
+    def _watch(self, child: processes.Child) -> None:
         child.forget = self.forget
         self._watched.add(child.pid)
-        watched = Watched(child.pid, start_of(child.pid), child.policy)
+        watched = Watched(child.pid, processes.start_of(child.pid), child.policy)
         self._order(GuardianOrder(watch=watched))
 
     def _order(self, order: GuardianOrder) -> None:
@@ -213,10 +201,12 @@ class _Guardian:
         _note(self.folder, f"{head}; its processes are being stopped")
         descendants = self._find_descendants()
         endings = [_stop(watched, self.timeout) for watched in self.watched.values()]
-        worker = WorkloadReport()
+        worker = workload_journal.WorkloadReport()
         if self.journal:
-            worker = fold(Path(self.journal))
-        end_leftovers((*descendants, *find_reported_process(worker.pid, worker.start)))
+            worker = workload_journal.fold(Path(self.journal))
+        processes.end_leftovers(
+            (*descendants, *processes.find_reported_process(worker.pid, worker.start))
+        )
         summary = ", ".join(endings) or "nothing of it was left running"
         _note(self.folder, f"{head}; {summary}")
 
@@ -224,7 +214,7 @@ class _Guardian:
         """Return the processes that the watched ones started, which are found only now."""
         descendants: set[psutil.Process] = set()
         for watched in self.watched.values():
-            process = find_process(watched.pid, watched.start)
+            process = processes.find_process(watched.pid, watched.start)
             if process is None:
                 continue
             with contextlib.suppress(psutil.Error):
@@ -236,7 +226,7 @@ def _stop(watched: Watched, timeout: float) -> str:
     """Stop a process by its policy; return how it ended."""
     pid = watched.pid
     policy = watched.policy
-    process = find_process(pid, watched.start)
+    process = processes.find_process(pid, watched.start)
     last_signal: int | None = 0
     if process is not None and not _wait_for_end(process, timeout, policy):
         last_signal = policy.escalate(
@@ -252,12 +242,12 @@ def _stop(watched: Watched, timeout: float) -> str:
     return f"process {pid} ended after {signal.Signals(last_signal).name}"
 
 
-def _wait_for_end(process: psutil.Process, seconds: float, policy: StopPolicy) -> bool:
+def _wait_for_end(process: psutil.Process, seconds: float, policy: processes.StopPolicy) -> bool:
     """Wait for the end of a process; as long as it writes, the wait starts again."""
     paths = [Path(path) for path in policy.grows]
     written_bytes = size(paths)
     until = time.monotonic() + seconds
-    while runs(process):
+    while processes.runs(process):
         if time.monotonic() >= until:
             return False
         time.sleep(_POLL)

@@ -7,7 +7,7 @@ import pandas as pd
 
 from tracekit.base import Recording, TracekitError
 from tracekit.record.xctrace import exporting
-from tracekit.tables import Choice, Tables, find_recorded_run
+from tracekit.tables import Choice, Tables, toc
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ def rows_of_target(
 
 def read_gpu_intervals(recording: Recording, targets: frozenset[int]) -> pd.DataFrame | None:
     """Return the GPU intervals of the exports, or those of the bundle if none were exported."""
-    run = find_recorded_run(recording)
+    run = toc.find_recorded_run(recording)
     run_number = None
     if run is not None:
         run_number = run.number

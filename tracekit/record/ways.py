@@ -16,14 +16,12 @@ import numpy as np
 
 from tracekit.analysis import count_jobs
 from tracekit.base import (
-    Capabilities,
-    Identity,
     InputError,
-    Mode,
     Recording,
     TracekitError,
+    capabilities,
+    files,
     make_timestamp,
-    notes_folder,
     save,
 )
 from tracekit.record.direct_reading import note_file, read_note
@@ -35,43 +33,43 @@ from tracekit.record.target_rows import read_gpu_intervals
 from tracekit.record.xctrace.exporting import GPU_INTERVALS, choose_only
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.tool import read_version
-from tracekit.workload import IDLE, Plan, fold
+from tracekit.workload import IDLE, Plan, journal
 
 log = logging.getLogger(__name__)
 
 FORMAT = 1
 _NOTE = "way"
 _FEW = 0.5  # of the jobs; with fewer, the other way is worth a try
-_OTHER: dict[Mode, Mode] = {"launch": "attach", "attach": "launch"}
-_DOING: dict[Mode, str] = {"launch": "launching it", "attach": "attaching to it"}
+_OTHER: dict[capabilities.Mode, capabilities.Mode] = {"launch": "attach", "attach": "launch"}
+_DOING: dict[capabilities.Mode, str] = {"launch": "launching it", "attach": "attaching to it"}
 
 
 @dataclass(frozen=True)
 class KnownWay:
     """The way to record a workload that gave rows on a machine, when the other one did not."""
 
-    identity: Identity
+    identity: capabilities.Identity
     method: str = ""  # launch or attach; empty if none is known
     kept: str = ""  # when it was found, ISO 8601
     format: int = FORMAT
 
 
-def _identify(recorder: Recorder) -> Identity:
+def _identify(recorder: Recorder) -> capabilities.Identity:
     return DoctorSurroundings().identify(read_version(recorder.version()))
 
 
-def _file(identity: Identity, folder: Path) -> Path:
+def _file(identity: capabilities.Identity, folder: Path) -> Path:
     parts = (identity.system_build, identity.xcode_build, identity.chip)
     return note_file(folder, _NOTE, *parts)
 
 
-def recall_way(identity: Identity, folder: Path) -> KnownWay:
+def recall_way(identity: capabilities.Identity, folder: Path) -> KnownWay:
     """Return the way that was kept for this very machine; one without a method if there is none."""
     return read_note(_file(identity, folder), KnownWay(identity))
 
 
 def choose_way(
-    plan: Plan, recorder: Recorder, matrix: Capabilities | None
+    plan: Plan, recorder: Recorder, matrix: capabilities.Capabilities | None
 ) -> tuple[Plan, tuple[str, ...], bool]:
     """Return the plan with every `auto` that can be decided, notes on that, and whether it is open.
 
@@ -85,12 +83,12 @@ def choose_way(
 
 
 def _resolve_way(
-    plan: Plan, recorder: Recorder, matrix: Capabilities | None
+    plan: Plan, recorder: Recorder, matrix: capabilities.Capabilities | None
 ) -> tuple[Plan, tuple[str, ...]]:
     """Return the plan with the way that was kept, if it left the choice, and a note on it."""
     if not leaves_way_open(plan, recorder):
         return plan, ()
-    way = recall_way(_identify(recorder), notes_folder())
+    way = recall_way(_identify(recorder), files.notes_folder())
     if not way.method or (matrix is not None and matrix.probed > way.kept):
         return plan, ()
     note = (
@@ -105,7 +103,7 @@ def leaves_way_open(plan: Plan, recorder: Recorder) -> bool:
     return recorder.name == "xctrace" and plan.workload is not None and plan.method == "auto"
 
 
-def _mode(method: str) -> Mode:
+def _mode(method: str) -> capabilities.Mode:
     return "attach" if method == "attach" else "launch"
 
 
@@ -113,7 +111,7 @@ def _mode(method: str) -> Mode:
 class WayOutcome:
     """The outcome of one way: its recording, or the error that came instead."""
 
-    mode: Mode
+    mode: capabilities.Mode
     recorded: FinishedRecording | None = None
     error: NoProcessError | None = None
     # the recorded and the expected GPU jobs of its steady steps; None if they are not known
@@ -203,10 +201,10 @@ def _note(first: WayOutcome, second: WayOutcome) -> str:
     return f"{head} {second.words}."
 
 
-def _keep(recorder: Recorder, mode: Mode) -> str:
+def _keep(recorder: Recorder, mode: capabilities.Mode) -> str:
     """Keep the way for this machine; return a sentence on it."""
     identity = _identify(recorder)
-    folder = notes_folder()
+    folder = files.notes_folder()
     try:
         save(_file(identity, folder), KnownWay(identity, mode, make_timestamp()))
     except TracekitError as error:
@@ -215,7 +213,11 @@ def _keep(recorder: Recorder, mode: Mode) -> str:
 
 
 def _try_way(
-    plan: Plan, mode: Mode, recorder: Recorder, recording: Recording, progress: Progress
+    plan: Plan,
+    mode: capabilities.Mode,
+    recorder: Recorder,
+    recording: Recording,
+    progress: Progress,
 ) -> WayOutcome:
     request = request_for(replace(plan, method=mode), recording, recorder)
     try:
@@ -237,7 +239,7 @@ def count_recorded_jobs(
 
     The rows are read from the bundle, or from an export of their table if the layout is unknown.
     """
-    report = fold(recording.journal_file)
+    report = journal.fold(recording.journal_file)
     steps = [step for step in report.steps if step.phase == "steady" and step.variant != IDLE]
     origin = recorded.clock.get("origin")
     if report.backend != "metal" or not steps or origin is None:
@@ -262,18 +264,18 @@ def count_recorded_jobs(
     return completeness.recorded, completeness.expected
 
 
-def move_aside(recording: Recording, mode: Mode) -> None:
+def move_aside(recording: Recording, mode: capabilities.Mode) -> None:
     """Keep the files of a recording under names with its way in them; its exports can be remade."""
     shutil.rmtree(recording.exports, ignore_errors=True)
     _rename(recording, lambda path: path, lambda path: _aside(path, mode))
 
 
-def bring_back(recording: Recording, mode: Mode) -> None:
+def bring_back(recording: Recording, mode: capabilities.Mode) -> None:
     """Give the files of a recording that was moved aside their names again."""
     _rename(recording, lambda path: _aside(path, mode), lambda path: path)
 
 
-def _aside(path: Path, mode: Mode) -> Path:
+def _aside(path: Path, mode: capabilities.Mode) -> Path:
     return path.with_name(f"{path.stem}-by-{mode}{path.suffix}")
 
 

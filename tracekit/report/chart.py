@@ -12,7 +12,7 @@ from decimal import Decimal
 from functools import wraps
 from typing import Concatenate, ParamSpec
 
-from tracekit.base import count
+from tracekit.base import units
 
 Words = Callable[[float], str]
 
@@ -70,9 +70,9 @@ def make_integer_axis(title: str, minimum: float, maximum: float, words: Words) 
 def make_count_axis(title: str, highest: float) -> Axis:
     """Return an axis of counts, with room above the highest for words."""
     maximum = highest * _AIR
-    axis = make_integer_axis(title, 0, highest, count)
+    axis = make_integer_axis(title, 0, highest, units.count)
     marks = tuple(mark for mark in axis.marks if mark <= maximum)
-    return Axis(title, 0, maximum, marks, count)
+    return Axis(title, 0, maximum, marks, units.count)
 
 
 def _round_marks(minimum: Decimal, maximum: Decimal, steps: int) -> tuple[float, ...]:

@@ -49,7 +49,7 @@ def is_without_gpu_work(tables: Tables) -> bool:
     """Return whether a recording has no GPU work but CPU samples, or the counters of a replay."""
     if "gpu_intervals" in tables:
         return False
-    return any(name in tables for name in (*analysis.PROFILES, REPLAY))
+    return any(name in tables for name in (*analysis.profile.PROFILES, REPLAY))
 
 
 def group_by_key(pairs: Iterable[tuple[_K, _V]]) -> dict[_K, list[_V]]:
@@ -75,17 +75,17 @@ def phase_begins(tables: Tables) -> list[tuple[float, str]]:
     return list(zip(begins, names, strict=True))
 
 
-def marked_window(tables: Tables) -> analysis.Window | None:
+def marked_window(tables: Tables) -> analysis.intervals.Window | None:
     """Return the steady window that the workload marked; None if it marked none."""
     phases = rows(tables, "phases").frame
-    return analysis.steady_window(phases, phases.iloc[:0])
+    return analysis.intervals.steady_window(phases, phases.iloc[:0])
 
 
-def steady_or_busy_window(tables: Tables) -> analysis.Window | None:
+def steady_or_busy_window(tables: Tables) -> analysis.intervals.Window | None:
     """Return the marked window, else the time from the target's first to its last interval."""
     phases = rows(tables, "phases").frame
     intervals = of_target(tables, "gpu_intervals").frame
-    return analysis.steady_window(phases, intervals)
+    return analysis.intervals.steady_window(phases, intervals)
 
 
 REPORTED = "measured by the workload itself"
@@ -124,7 +124,7 @@ def of_table(tables: Tables, name: str) -> str:
     table_rows = rows(tables, name)
     if table_rows.absence:
         return table_rows.absence
-    if name in analysis.PROFILES and table_rows.clock == "gpu":
+    if name in analysis.profile.PROFILES and table_rows.clock == "gpu":
         return "samples of Instruments, on the trace's clock"
     for key in ((name, table_rows.clock), (name, ""), ("", table_rows.clock)):
         if key in _SOURCES:

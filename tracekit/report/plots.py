@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.analysis import Times, Window
-from tracekit.base import count, duration, quantity
+from tracekit.analysis import intervals
+from tracekit.base import units
 from tracekit.report import chart
 from tracekit.report.chart import Axis, Chart, Shape, Words
 
@@ -30,7 +30,11 @@ class Level:
 
 
 def sample_level(
-    name: str, times: Times, values: NDArray[np.float64], window: Window, color: str = "device"
+    name: str,
+    times: intervals.Times,
+    values: NDArray[np.float64],
+    window: intervals.Window,
+    color: str = "device",
 ) -> Level:
     """Return a level as the highest of each of MOST_POINTS equal parts of a window.
 
@@ -52,7 +56,7 @@ def sample_level(
 
 def format_number(value: float) -> str:
     """Return a number in words without a unit."""
-    return quantity(value, "").strip()
+    return units.quantity(value, "").strip()
 
 
 def course(
@@ -108,7 +112,7 @@ def _axes(
     level_heights = [max(level.heights) for level in drawn_levels]
     highest = max(top, *level_heights)
     up = upward("", 0, highest, in_words)
-    time = chart.span("time of the trace", float(begin), float(end), duration)
+    time = chart.span("time of the trace", float(begin), float(end), units.duration)
     return time, replace(up, maximum=up.maximum * _AIR)
 
 
@@ -158,22 +162,22 @@ def distribution(title: str, values: Durations, color: str = "device") -> Chart:
     end = float(edges[-1])
     axis_title = "time"
     if float(values.max()) > end:
-        axis_title = f"time; the last bin holds all up to {duration(values.max())}"
-    value_count = count(values.size)
-    longest = duration(float(values.max()))
+        axis_title = f"time; the last bin holds all up to {units.duration(values.max())}"
+    value_count = units.count(values.size)
+    longest = units.duration(float(values.max()))
     summary = (
-        f"{value_count} values, half of them up to {duration(p50)}, 99 % up to "
-        f"{duration(p99)}, the longest {longest}."
+        f"{value_count} values, half of them up to {units.duration(p50)}, 99 % up to "
+        f"{units.duration(p99)}, the longest {longest}."
     )
     heights = counts.astype(float).tolist()
-    p50_mark = chart.upright(p50, f"p50 {duration(p50)}", "ink")
-    p99_mark = chart.upright(min(p99, end), f"p99 {duration(p99)}", "ink", row=1)
+    p50_mark = chart.upright(p50, f"p50 {units.duration(p50)}", "ink")
+    p99_mark = chart.upright(min(p99, end), f"p99 {units.duration(p99)}", "ink", row=1)
     shapes = (
         chart.area(edges.tolist(), heights, color),
         p50_mark,
         p99_mark,
     )
-    time = chart.span(axis_title, begin, end, duration)
+    time = chart.span(axis_title, begin, end, units.duration)
     up = chart.make_count_axis("count", float(counts.max()))
     return Chart(title, summary, time, up, shapes)
 
@@ -225,7 +229,7 @@ def roof(
         corners.append((max(x.maximum, bend), rate))
     shapes = [chart.line(corners, "ink"), _name_roof(x, y, bandwidth, rate, points)]
     if rate:
-        rate_words = quantity(rate, "FLOP/s")
+        rate_words = units.quantity(rate, "FLOP/s")
         shapes.append(chart.words((x.maximum, rate), f"arithmetic {rate_words}"))
     for point in points:
         place = (point.intensity, point.speed)
@@ -269,5 +273,5 @@ def _name_roof(
 
     places = [begin * (end / begin) ** share for share in _PLACES]
     position = max(places, key=measure_room)
-    label = f"memory {quantity(bandwidth, 'bytes/s')}"
+    label = f"memory {units.quantity(bandwidth, 'bytes/s')}"
     return chart.label_line((position, position * bandwidth), label)

@@ -10,7 +10,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from tracekit.analysis import Given, Result
-from tracekit.base import find_shipped_folder, units
+from tracekit.base import files, units
 from tracekit.report import text
 from tracekit.report.chart import Chart, svg
 from tracekit.report.panel import Panel, Tables, is_without_gpu_work, rows
@@ -66,7 +66,7 @@ def document(
     **context: object,
 ) -> str:
     """Fill the template of a whole page, with its style, its script and the policy for both."""
-    folder = find_shipped_folder("templates") / "report"
+    folder = files.find_shipped_folder("templates") / "report"
     style_texts = [(folder / name).read_text("utf-8") for name in styles]
     style = "\n".join(style_texts)
     script_texts = [(folder / "script" / name).read_text("utf-8") for name in scripts]
@@ -128,7 +128,7 @@ def environment_of(redact: Redact) -> jinja2.Environment:
     def packed(timeline: Timeline) -> Markup:
         return Markup(pack(timeline, line))  # noqa: S704  base64
 
-    template_folder = find_shipped_folder("templates") / "report"
+    template_folder = files.find_shipped_folder("templates") / "report"
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(template_folder),
         autoescape=True,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tracekit.base import NOT_AVAILABLE, visible
+from tracekit.base import units, visible
 
 LONGEST = 160
 
@@ -51,7 +51,7 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str
         elif isinstance(value, (list, tuple)):
             yield name, ", ".join(map(str, value))
         elif value is None:
-            yield name, NOT_AVAILABLE
+            yield name, units.NOT_AVAILABLE
         else:
             yield name, str(value)
 

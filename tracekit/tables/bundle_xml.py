@@ -14,7 +14,8 @@ from typing import Any, BinaryIO
 import numpy as np
 import pyarrow as pa
 
-from tracekit.base import InputError, replacing
+from tracekit.base import InputError
+from tracekit.base import files as base_files
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.cells.encodings import (
     Encoding,
@@ -402,5 +403,5 @@ def _write(run: BundleRun, table: WantedTable, path: Path) -> tuple[Loss, ...]:
         raise BundleError(store.reason)
     if not _SAFE_NAME.fullmatch(store.schema):
         raise UnwritableError("its name can be no file's")
-    with replacing(path) as file:
+    with base_files.replacing(path) as file:
         return write_table(file, run, store, table.index)

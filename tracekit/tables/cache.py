@@ -27,7 +27,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracekit.base import InputError, RecordingError, decode_json, open_input, save
+from tracekit.base import InputError, RecordingError, decode_json, files, save
 from tracekit.tables.convert import convert, file_name, symbol_files
 from tracekit.tables.direct import Listed, Stored, TableRef
 from tracekit.tables.drift import ReadNotes
@@ -238,7 +238,7 @@ class _CachePlace:
         """Return the stamp of the export; raise InputError if it is not a readable file."""
         if isinstance(self.ref, Stored):
             return self.ref.stamp()
-        with open_input(self.ref):
+        with files.open_input(self.ref):
             return stamp(self.ref)
 
     def file(self, stamped: Stamp) -> Path:

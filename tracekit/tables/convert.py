@@ -11,7 +11,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracekit.base import InputError, RecordingError, UsageError, remedy, replacing, writing
+from tracekit.base import InputError, RecordingError, UsageError
+from tracekit.base import files as base_files
+from tracekit.base import outputs as base_outputs
 from tracekit.tables.direct import Listed, TableRef
 from tracekit.tables.drift import ReadNotes
 from tracekit.tables.exports import ExportIndex, contents_beside, index, of_one_run
@@ -47,7 +49,7 @@ def write_table(frame: pd.DataFrame, path: Path | str) -> None:
         RecordingError: The file cannot be written; an earlier file is left as it was.
     """
     suffix = suffix_of(Path(path))
-    with replacing(Path(path)) as file:
+    with base_files.replacing(Path(path)) as file:
         _write(frame, file, suffix)
 
 
@@ -194,7 +196,7 @@ def convert(
     suffix = suffix_of(output)
     toc = toc or contents_beside(ref)
     with ExitStack() as files:
-        file = files.enter_context(replacing(output))
+        file = files.enter_context(base_files.replacing(output))
         if suffix == ".parquet":
             stream = files.enter_context(ParquetStream(file))
             selection = TableSelection(ref, stream, schema, choice, toc)
@@ -215,7 +217,7 @@ def convert(
             symbol_paths = symbol_files(output)
             parts = (symbols.frames, symbols.stacks)
             for path, part in zip(symbol_paths, parts, strict=True):
-                symbol_stream = files.enter_context(replacing(path))
+                symbol_stream = files.enter_context(base_files.replacing(path))
                 pq.write_table(part, symbol_stream, compression="zstd", compression_level=1)
     return Converted((output, *symbol_paths), rows, notes)
 
@@ -263,7 +265,7 @@ def unbundle(
         output = folder / f"{name}{suffix}"
         outputs.append((table, output))
         all_files += files_of(output)
-    with writing(all_files, [bundle], force=force):
+    with base_outputs.writing(all_files, [bundle], force=force):
         return _write_tables(export_index, outputs, progress)
 
 
@@ -280,7 +282,7 @@ def _write_tables(
             output.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise RecordingError(
-                f"{output.parent} cannot be made: {error.strerror}.", hint=remedy(error)
+                f"{output.parent} cannot be made: {error.strerror}.", hint=base_files.remedy(error)
             ) from error
         try:
             converted = convert(table.ref, output, table.schema, table.choice, toc=export_index.toc)

@@ -17,7 +17,8 @@ from typing import TypeVar
 
 import msgspec
 
-from tracekit.base import InputError, Recording, decode_json, read_input, save
+from tracekit.base import InputError, Recording, decode_json, save
+from tracekit.base import files as base_files
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.store import TableStore, run_folder, store_folder
@@ -218,7 +219,7 @@ def direct(folder: Path) -> Direct | None:
 def read_note(note: Path, note_type: type[_Note], format_: int) -> _Note | None:
     """Return a note next to exports, or None; raise InputError if it cannot be read."""
     try:
-        content = read_input(note)
+        content = base_files.read_input(note)
         format_number = decode_json(content, _TableFormat).format
         if format_number > format_:
             raise InputError(

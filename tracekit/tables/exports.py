@@ -14,7 +14,8 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracekit.base import InputError, UsageError, declares_document_type, hostile, save
+from tracekit.base import InputError, UsageError, save
+from tracekit.base import files as base_files
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.container.store import Unreadable
 from tracekit.tables.bundle.errors import name_bundle
@@ -179,8 +180,8 @@ class ExportIndex:
 
 def refusal(path: Path) -> InputError:
     """Return the reason why a file of unknown kind is not read."""
-    if declares_document_type(head(path)):
-        return hostile(path)
+    if base_files.declares_document_type(head(path)):
+        return base_files.hostile(path)
     return not_an_export(path)
 
 

@@ -18,7 +18,7 @@ from typing import Literal, Protocol
 import pandas as pd
 import pyarrow as pa
 
-from tracekit.base import InputError, unreadable
+from tracekit.base import InputError, files
 from tracekit.tables.bundle.reader import BundleReader
 from tracekit.tables.direct import Stored, TableRef, describe_ref, places_of
 from tracekit.tables.drift import DamagedExportWarning, DriftWarning, ExportWarning, ReadNotes
@@ -93,7 +93,7 @@ def _read(reader: Reader, path: Path, taker: Taker) -> Symbols:
         try:
             piece = next(pieces, None)
         except OSError as error:  # of the export: the taker is called outside
-            raise unreadable(path, error) from error
+            raise files.unreadable(path, error) from error
         if piece is None:
             return reader.symbols()
         taker.take(piece)

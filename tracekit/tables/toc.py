@@ -10,16 +10,7 @@ from pathlib import Path
 from lxml import etree
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
-from tracekit.base import (
-    InputError,
-    Process,
-    Recording,
-    UsageError,
-    declares_document_type,
-    hostile,
-    open_input,
-    unreadable,
-)
+from tracekit.base import InputError, Process, Recording, UsageError, files
 
 # Apple's spelling, and the correct one.
 NAMES = ("intruments-recording-settings", "instruments-recording-settings")
@@ -175,15 +166,15 @@ def read_toc(path: Path) -> Toc:
 
 
 def _parse(path: Path) -> Element:
-    with open_input(path) as file:
+    with files.open_input(path) as file:
         try:
             content = file.read(_LARGEST + 1)
         except OSError as error:
-            raise unreadable(path, error) from error
+            raise files.unreadable(path, error) from error
     if len(content) > _LARGEST:
         raise InputError(f"{path} is larger than any table of contents; it was not read.")
-    if declares_document_type(content):
-        raise hostile(path)
+    if files.declares_document_type(content):
+        raise files.hostile(path)
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True
     )
@@ -194,7 +185,7 @@ def _parse(path: Path) -> Element:
             f"{path} is not a whole table of contents: {error.msg}.", hint="Export it again."
         ) from error
     if root.getroottree().docinfo.internalDTD:
-        raise hostile(path)
+        raise files.hostile(path)
     return root
 
 

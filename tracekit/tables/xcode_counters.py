@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from tracekit.base import InputError, open_input
+from tracekit.base import InputError
+from tracekit.base import files as base_files
 
 COST = "Execution Cost"
 GPU_TIME = "GPU Time"
@@ -210,7 +211,7 @@ def _join_columns(form: _CountersForm, delimiter: str) -> str:
 
 
 def _bytes(path: Path) -> bytes:
-    with open_input(path) as file:
+    with base_files.open_input(path) as file:
         return file.read(_LONGEST_HEADER)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from tracekit.base import least_pairs, paired_ratio
+from tracekit.base import paired
 from tracekit.workload.workload import Measured, Results, Step, StepReport, Submitted, Work
 
 if TYPE_CHECKING:
@@ -112,8 +112,8 @@ def compare_variants(timed: Sequence[Timed], subject: Variant, baseline: Variant
     pairs = [dict(timed[start : start + 2]) for start in pair_starts]
     baseline_times = [pair[baseline.name] for pair in pairs]
     subject_times = [pair[subject.name] for pair in pairs]
-    ratio = paired_ratio(baseline_times, subject_times)
-    needed = least_pairs()
+    ratio = paired.paired_ratio(baseline_times, subject_times)
+    needed = paired.least_pairs()
     shortfall = f"an interval needs {needed} pairs of steps, and there were {len(pairs)}"
     speedup = _make_measured(ratio.median, "x", "higher", "there was no pair of steps")
     speedup_low_95 = _make_measured(ratio.lower_bound, "x", "higher", shortfall)

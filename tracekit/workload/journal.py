@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Self
 
 import msgspec
 
-from tracekit.base import RecordingError, read_input
+from tracekit.base import RecordingError, files
 from tracekit.workload.workload import Gauge, Measured, Memory, Request, Span, Work
 
 FORMAT = 1
@@ -279,7 +279,7 @@ def fold(path: Path) -> WorkloadReport:
     unreadable = 0
     text = b""
     with suppress(FileNotFoundError):
-        text = read_input(path)
+        text = files.read_input(path)
     for line in filter(bytes.strip, text.split(b"\n")):
         try:
             values = msgspec.json.decode(line, type=dict[str, Any])

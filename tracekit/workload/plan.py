@@ -18,9 +18,9 @@ from tracekit.base import (
     RecordingError,
     TracekitError,
     UsageError,
-    remedy,
-    require_apart,
-    require_program,
+    files,
+    outputs,
+    programs,
     suggest_name,
     system,
 )
@@ -137,7 +137,7 @@ def _check_target(plan: Plan) -> None:
             hint="Leave --read out.",
         )
     if plan.command:
-        require_program(plan.command[0], os.environ.get("PATH"))
+        programs.require_program(plan.command[0], os.environ.get("PATH"))
 
 
 def _check_warmup(plan: Plan) -> None:
@@ -201,7 +201,7 @@ def claim_folder(
 
 def _require_free(output: Path, inputs: Iterable[Path] = ()) -> None:
     with _usable(output):
-        require_apart([output], inputs)
+        outputs.require_apart([output], inputs)
         if not _is_free(output):
             raise _make_taken_error(output)
 
@@ -266,7 +266,7 @@ def _usable(folder: Path) -> Generator[None]:
         yield
     except OSError as error:
         message = f"The folder {folder} cannot be made: {error.strerror}."
-        hint = remedy(error, "--output")
+        hint = files.remedy(error, "--output")
         if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG}:
             raise RecordingError(message, hint=hint) from error
         raise UsageError(message, hint=hint) from error

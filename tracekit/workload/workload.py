@@ -24,7 +24,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
 
-from tracekit.base import InputError, UsageError, find_shipped_folder, suggest_name
+from tracekit.base import InputError, UsageError, files, suggest_name
 
 IDLE = "idle"
 """Variant of a step, and name of a span, in which there was nothing to do: load was absent."""
@@ -276,7 +276,7 @@ def folders(extra: Path | None = None) -> tuple[Path, ...]:
         raise UsageError(
             f"{extra} is not a folder.", hint="Name the folder of your workloads, not a file of it."
         )
-    shipped_folder = find_shipped_folder("workloads")
+    shipped_folder = files.find_shipped_folder("workloads")
     if extra is None:
         return (shipped_folder,)
     return (extra, shipped_folder)

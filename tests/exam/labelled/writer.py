@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracekit.base import replacing
+from tracekit.base import files
 from tracekit.tables.bundle.cells.labels import FMT
 from tracekit.tables.bundle_xml import escape_text, quote_attribute
 
@@ -92,7 +92,7 @@ def write_export(path: Path, table: ExportTable, rows: Iterable[Sequence[Cell]])
         TypeError: A value does not fit its column's type.
     """
     count = 0
-    with replacing(path) as file:
+    with files.replacing(path) as file:
         file.write(_head(table).encode())
         ids: dict[tuple[str, Cell], int] = {}
         for row in rows:

@@ -33,7 +33,7 @@ from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.rule import Evidence, longest_first
 from tracekit.analysis.scope import Device
-from tracekit.base import percent
+from tracekit.base import units
 from tracekit.workload import COMPILE
 
 _DRIVEN = ("driver intervals", "driver events")
@@ -534,6 +534,6 @@ def _words(shares: dict[Cause, int], length: int) -> str:
     first_cause, second = ranked[:2]
     if shares[second] < _NAMED * length:
         return CAUSES[first_cause]
-    first_share = percent(shares[first_cause] / length)
-    second_share = percent(shares[second] / length)
+    first_share = units.percent(shares[first_cause] / length)
+    second_share = units.percent(shares[second] / length)
     return f"{CAUSES[first_cause]} {first_share}, {CAUSES[second]} {second_share}"

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tracekit.analysis.idle.pieces import Cause, Party
 from tracekit.analysis.intervals import IntervalSet, spans
-from tracekit.base import percent
+from tracekit.base import units
 
 FEWEST = 20
 """Fewer samples than this show nothing."""
@@ -84,7 +84,7 @@ def host_words(meanwhile_rows: pd.DataFrame | None) -> str:
     shares: list[str] = []
     counted_functions = zip(named_rows["function"], named_rows["samples"], strict=True)
     for function, count in counted_functions:
-        share = percent(count / sample_count)
+        share = units.percent(count / sample_count)
         shares.append(f"{share} in {function}")
     share_words = " and ".join(shares)
     return f" Meanwhile, of {sample_count:,} samples of {busiest}, {share_words}."

@@ -16,7 +16,7 @@ from tracekit.analysis.intervals import (
 )
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.scope import Device
-from tracekit.workload import SUBMIT_INCLUDED
+from tracekit.workload import journal
 
 
 def of_buffer(
@@ -329,7 +329,7 @@ def _first_written(
 def _is_undivided(target_work: pd.DataFrame) -> Flags:
     """Return which intervals are whole steps: the start of their work is not known."""
     channels = target_work["channel"].fillna("")
-    return channels.str.endswith(SUBMIT_INCLUDED).to_numpy(dtype=np.bool_)
+    return channels.str.endswith(journal.SUBMIT_INCLUDED).to_numpy(dtype=np.bool_)
 
 
 def _find_encoding_starts(start: Times, submissions: pd.DataFrame | None) -> Times:

@@ -16,7 +16,7 @@ from tracekit.analysis.machine import Machine, chip_of
 from tracekit.analysis.metrics.steps import bytes_moved, step_model, step_times
 from tracekit.analysis.result import Better
 from tracekit.analysis.scope import Device, require_seen, steady_steps
-from tracekit.machine import Chip, Reached, bound, compute_reached, intensity, ridge_of
+from tracekit.machine import chips, roofline
 
 ATTAINABLE = 0.80
 """Share of the stated bandwidth that can be had: 317 of 409 GB/s on an M1 Max (llama.cpp #1642)."""
@@ -33,7 +33,7 @@ def step_intensity(step_models: pd.DataFrame) -> float:
     flops = int(model["flops"])
     if flops < 1:
         raise Unavailable("the workload does not say how many operations a step takes.")
-    return intensity(flops, bytes_moved(model))
+    return roofline.intensity(flops, bytes_moved(model))
 
 
 @metric("ns", Better.LOWER)
@@ -47,7 +47,7 @@ def step_bound(step_models: pd.DataFrame, machine: Machine) -> float:
     flops = int(model["flops"])
     moved = bytes_moved(model)
     bandwidth = _bandwidth(chip)
-    lower_bound = bound(flops, moved, bandwidth=bandwidth, rate=chip.fp16.value)
+    lower_bound = roofline.bound(flops, moved, bandwidth=bandwidth, rate=chip.fp16.value)
     return lower_bound.seconds * _SECOND
 
 
@@ -61,7 +61,7 @@ def bandwidth_share(steps: pd.DataFrame, step_models: pd.DataFrame, machine: Mac
     bandwidth = _bandwidth(chip)
     if time <= 0:
         raise Unavailable("the steady steps have no length.")
-    reached = compute_reached(moved, time / _SECOND, bandwidth=bandwidth)
+    reached = roofline.compute_reached(moved, time / _SECOND, bandwidth=bandwidth)
     return _share(reached, bandwidth)
 
 
@@ -77,7 +77,7 @@ def bandwidth_share_busy(
     return _share(steady_roof.reached, steady_roof.bandwidth)
 
 
-def _gpu_of(model: "pd.Series[Any]", machine: Machine) -> Chip:
+def _gpu_of(model: "pd.Series[Any]", machine: Machine) -> chips.Chip:
     if model["backend"] == "cpu":
         raise Unavailable(
             "the steps ran on the CPU, and no bandwidth of a CPU is published; "
@@ -86,13 +86,13 @@ def _gpu_of(model: "pd.Series[Any]", machine: Machine) -> Chip:
     return chip_of(machine)
 
 
-def _bandwidth(chip: Chip) -> float:
+def _bandwidth(chip: chips.Chip) -> float:
     if chip.bandwidth.value is None:
         raise Unavailable(chip.bandwidth.reason)
     return chip.bandwidth.value
 
 
-def _share(throughput: Reached, bandwidth: float) -> float:
+def _share(throughput: roofline.Reached, bandwidth: float) -> float:
     if throughput.share is None:
         raise Unavailable(
             f"the data are cache-resident: {throughput.bandwidth / 1e9:,.0f} GB/s is more than the "
@@ -116,15 +116,15 @@ class Roof:
     busy_time: int
     intensity: float | None
     bandwidth: float
-    reached: Reached
-    chip: Chip
+    reached: roofline.Reached
+    chip: chips.Chip
 
     @property
     def by_memory(self) -> bool | None:
         """Whether memory bounds such steps at best; None without their operations."""
         if self.intensity is None:
             return None
-        ridge = ridge_of(self.chip).value or LEAST_RIDGE
+        ridge = roofline.ridge_of(self.chip).value or LEAST_RIDGE
         return self.intensity < ridge
 
     @property
@@ -156,8 +156,8 @@ def roof_of(
     flops = int(model["flops"])
     flops_per_byte = None
     if flops > 0:
-        flops_per_byte = intensity(flops, per_step)
-    reached = compute_reached(moved, busy_time / _SECOND, bandwidth=bandwidth)
+        flops_per_byte = roofline.intensity(flops, per_step)
+    reached = roofline.compute_reached(moved, busy_time / _SECOND, bandwidth=bandwidth)
     return Roof(
         window=window,
         moved=moved,

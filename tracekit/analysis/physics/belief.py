@@ -16,8 +16,9 @@ from tracekit.analysis.physics.times import (
     judge_states,
     judge_times,
 )
-from tracekit.base import count, duration, percent
-from tracekit.tables import SCHEMAS, Flaw, Loss, report
+from tracekit.base import units
+from tracekit.tables import SCHEMAS, Flaw, Loss
+from tracekit.tables import losses as tables_losses
 
 TOGETHER = ("gpu_intervals", "completions", "commits", "submissions", "encoders")
 """Tables that are held against each other: a request for one reads all of them."""
@@ -75,13 +76,14 @@ class Belief:
         for breach in breaches:
             if breach.cost is Cost.NOTHING:
                 return (
-                    f"{percent(breach.share)} of the rows of {name} that {breach.witness} tells "
+                    f"{units.percent(breach.share)} of the rows of {name} that "
+                    f"{breach.witness} tells "
                     f"of cannot be, as each {breach.law.words}."
                 )
         share = self._share(rows)
         if share <= FEW:
             return ""
-        share_words = percent(share)
+        share_words = units.percent(share)
         return (
             f"impossible rows of {name} may make up {share_words} of it; the first "
             f"{breaches[0].law.words}."
@@ -164,7 +166,7 @@ class Belief:
 
     def _enter(self, rows: ExaminedTable) -> None:
         self._examined[rows.table] = rows
-        report(_loss_of(breach) for breach in rows.breaches)
+        tables_losses.report(_loss_of(breach) for breach in rows.breaches)
 
 
 def _loss_of(breach: Breach) -> Loss:
@@ -179,7 +181,7 @@ def _loss_of(breach: Breach) -> Loss:
 
 def sentence_of(breach: Breach) -> str:
     """Return a sentence that says which rows cannot be, and why."""
-    first_time = duration(int(breach.start[0]))
+    first_time = units.duration(int(breach.start[0]))
     place = f"the first at {first_time}"
     if breach.missing:
         return _of_missing(breach, place)
@@ -188,12 +190,12 @@ def sentence_of(breach: Breach) -> str:
         subject = "it"
         limit = ""
     else:
-        rows = f"{count(breach.rows)} rows"
+        rows = f"{units.count(breach.rows)} rows"
         subject = "each"
         limit = "up to "
     excess = ""
     if breach.worst is not None:
-        excess = f" by {limit}{duration(breach.worst)}"
+        excess = f" by {limit}{units.duration(breach.worst)}"
     cost = _COSTS[breach.cost].format(breach.witness)
     return (
         f"{breach.table}: {rows} cannot be, {place}: {subject} {breach.law.words}{excess}; {cost}."
@@ -205,7 +207,7 @@ def _of_missing(breach: Breach, place: str) -> str:
         words = "1 row is missing"
         numbers = "number"
     else:
-        words = f"{count(breach.rows)} rows are missing"
+        words = f"{units.count(breach.rows)} rows are missing"
         numbers = "numbers"
     if breach.table == "gpu_intervals":
         return f"{breach.table}: {words}, or had no work, {place}: encoders has the {numbers}."

@@ -20,7 +20,7 @@ from tracekit.analysis.iterations import Loop
 from tracekit.analysis.rule import Fact, Findings, finding
 from tracekit.analysis.savings.estimate import Savings
 from tracekit.analysis.scope import Device
-from tracekit.base import percent
+from tracekit.base import units
 
 _MOST = 0.5  # share of the idle time above which the host's activity is named
 _LEAST = 0.05  # share of the idle time above which a cause is named
@@ -90,8 +90,9 @@ def bubbles(
         return
     if idle - doubtful <= limit * load:
         raise Unavailable(
-            f"the device was idle for {percent(idle / load)}, of which intervals whose end cannot "
-            f"be may have filled {percent(min(1.0, doubtful / idle))} (see impossible-rows)."
+            f"the device was idle for {units.percent(idle / load)}, of which intervals "
+            f"whose end cannot "
+            f"be may have filled {units.percent(min(1.0, doubtful / idle))} (see impossible-rows)."
         )
     name, by_lever = next(iter(by_mechanism(shares, habits).items()))
     all_gaps = gaps_of(gaps, *Cause)
@@ -173,7 +174,7 @@ def _list_causes(shares: dict[Cause, int], idle: int, load: int, unknown: int) -
     times[_EITHER] = unknown
     notable_causes = [name for name in times if times[name] >= _LEAST * idle]
     ranked = sorted(notable_causes, key=lambda name: -times[name])
-    return ", ".join(f"{name} {percent(times[name] / load)}" for name in ranked)
+    return ", ".join(f"{name} {units.percent(times[name] / load)}" for name in ranked)
 
 
 def _of_causes(shares: dict[Cause, int]) -> Iterator[Fact]:

@@ -8,7 +8,7 @@ from tracekit.analysis.intervals import Window, busy, clip, overlap, spans, unio
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.rule import Fact, Findings, finding, longest
 from tracekit.analysis.scope import Device, owners
-from tracekit.base import duration
+from tracekit.base import units
 
 
 def gpu_contended(
@@ -69,6 +69,6 @@ def _list_owners(other_intervals: pd.DataFrame, window: Window) -> str:
         if covered:
             shares[str(who)] = covered
     ranked = sorted(shares.items(), key=lambda item: (-item[1], item[0]))
-    words = [f"{who} {duration(covered)}" for who, covered in ranked[:4]]
+    words = [f"{who} {units.duration(covered)}" for who, covered in ranked[:4]]
     more_owners = len(ranked) - len(words)
     return ", ".join(words) + (f" and {more_owners} more" if more_owners else "")

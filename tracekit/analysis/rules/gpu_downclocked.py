@@ -13,7 +13,7 @@ from tracekit.analysis.iterations import Loop
 from tracekit.analysis.machine import Below, Clock, Machine, below_best, clock, held_state
 from tracekit.analysis.rule import Evidence, Fact, Findings, Severity, finding, longest, moments
 from tracekit.analysis.scope import Device
-from tracekit.base import duration, quantity
+from tracekit.base import units
 
 
 class _ClockCourse(StrEnum):
@@ -190,7 +190,7 @@ def _read_sources(
 def _describe_states(slow_time: Below | None) -> tuple[Fact, ...]:
     """Return the time below the best state; None if states are unknown or good."""
     states = {} if slow_time is None else slow_time.states
-    words = ", ".join(f"{name} {duration(lasted)}" for name, lasted in states.items())
+    words = ", ".join(f"{name} {units.duration(lasted)}" for name, lasted in states.items())
     return (
         Fact("states_share", slow_time and slow_time.share, "ratio"),
         Fact("awake", slow_time and slow_time.awake, "ns"),
@@ -224,5 +224,5 @@ def _evidence(slow_time: Below | None, read: Clock | None, near: float) -> tuple
         return longest("gpu_performance_states", slow_time.starts, slow_time.ends)
     assert read is not None
     slow = read.hertz < near * read.best
-    hertz = (quantity(float(value), "Hz") for value in read.hertz[slow])
+    hertz = (units.quantity(float(value), "Hz") for value in read.hertz[slow])
     return moments("gauges", read.times[slow], hertz)

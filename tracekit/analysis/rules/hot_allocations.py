@@ -12,7 +12,7 @@ from tracekit.analysis.residency import habit
 from tracekit.analysis.rule import Fact, Finding, Findings, Severity, finding, longest, moments
 from tracekit.analysis.scope import Targets
 from tracekit.analysis.upkeep import allocations, growing_sizes, wiring
-from tracekit.base import size
+from tracekit.base import units
 
 _NAMED = 3
 _FEWEST_REQUESTS = 3
@@ -109,7 +109,7 @@ def hot_allocations(
         evidence=moments(
             "resource_allocations",
             largest["time"],
-            (size(None if pd.isna(n) else int(n)) for n in largest["size"]),
+            (units.size(None if pd.isna(n) else int(n)) for n in largest["size"]),
         ),
     )
 
@@ -172,7 +172,7 @@ def _growing(
         facts=facts,
         cause="growing-allocations",
         lever=Mechanism.GROWING_WORK,
-        evidence=moments("resource_allocations", largest["time"], map(size, largest["size"])),
+        evidence=moments("resource_allocations", largest["time"], map(units.size, largest["size"])),
     )
 
 

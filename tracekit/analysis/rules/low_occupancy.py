@@ -25,7 +25,7 @@ from tracekit.analysis.machine import Machine
 from tracekit.analysis.rule import Fact, Findings, finding, longest
 from tracekit.analysis.scope import Device
 from tracekit.analysis.work_names import NamedWork
-from tracekit.base import percent
+from tracekit.base import units
 
 _SHOWN = 3
 _SAMPLED = 3  # samples of an interval that suffice for a mean of its own
@@ -215,7 +215,7 @@ def _kernels(samples: pd.DataFrame, work: NamedWork | None) -> str:
     means = pd.Series(values).groupby(work.codes[place[in_one_kernel]]).agg(["mean", "count"])
     means = means[means["count"] >= FEWEST].sort_values("mean", kind="stable")[:_SHOWN]
     kernel_texts = [
-        f"“{work.names[code]}” {percent(mean / 100)}"
+        f"“{work.names[code]}” {units.percent(mean / 100)}"
         for code, mean in zip(means.index.tolist(), means["mean"].tolist(), strict=True)
     ]
     return ", ".join(kernel_texts)

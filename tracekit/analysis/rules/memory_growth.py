@@ -24,7 +24,7 @@ from tracekit.analysis.upkeep import (
     trend,
     unlike_sizes,
 )
-from tracekit.base import size
+from tracekit.base import units
 
 _SHOWN = 20
 _HELD = "bytes_held"  # a gauge of workloads that keep a cache: its size in bytes
@@ -189,7 +189,7 @@ def _by_request(rises: RequestRises, machine: Machine) -> Finding:
         facts=facts,
         lever=Mechanism.MEMORY_BY_REQUEST,
         evidence=tuple(
-            Evidence(rises.table, start, end, f"{size(floor)} afterwards")
+            Evidence(rises.table, start, end, f"{units.size(floor)} afterwards")
             for start, end, floor in behind
         )[:_SHOWN],
     )
@@ -221,6 +221,6 @@ def _rates(memory_trend: Trend, steps: pd.DataFrame | None) -> Iterator[Fact]:
 def _evidence(memory_trend: Trend) -> tuple[Evidence, ...]:
     parts = zip(memory_trend.bounds[:-1], memory_trend.bounds[1:], memory_trend.floors, strict=True)
     return tuple(
-        Evidence(memory_trend.table, int(start), int(end), f"at least {size(int(floor))}")
+        Evidence(memory_trend.table, int(start), int(end), f"at least {units.size(int(floor))}")
         for start, end, floor in parts
     )

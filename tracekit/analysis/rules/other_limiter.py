@@ -6,7 +6,7 @@ from tracekit.analysis.counters import HOW_TO_GET, Pressure, extremes
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.rule import Fact, Findings, finding
-from tracekit.base import percent
+from tracekit.base import units
 
 
 def other_limiter(
@@ -36,7 +36,7 @@ def other_limiter(
     if loads.other_units.share < high or not loads.has_other_bottleneck(margin):
         return
     rivals = [
-        f"{load.counter} {percent(load.share)}"
+        f"{load.counter} {units.percent(load.share)}"
         for load in (loads.arithmetic, loads.memory)
         if load is not None
     ]

@@ -6,7 +6,7 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.rule import Fact, Findings, finding, moments
 from tracekit.analysis.scope import Device
-from tracekit.base import percent, size
+from tracekit.base import units
 
 _NOT_RECORDED = (
     "the recording has no table of spills (graphics-compiler-spill-events), which is new with "
@@ -58,7 +58,9 @@ def shader_spills(
             Fact("labels", _list_labels(loop_spills, encoders)),
         ),
         lever="spills",
-        evidence=moments("shader_spills", worst["time"], map(size, worst["spilled"].astype(int))),
+        evidence=moments(
+            "shader_spills", worst["time"], map(units.size, worst["spilled"].astype(int))
+        ),
     )
 
 
@@ -78,7 +80,7 @@ def _list_labels(spills: pd.DataFrame, encoders: pd.DataFrame | None) -> str:
         return ""
     total = int(spills["spilled"].sum())
     words = [
-        f"{label} {percent(int(label_bytes) / total)}"
+        f"{label} {units.percent(int(label_bytes) / total)}"
         for label, label_bytes in sums.head(_NAMED).items()
     ]
     more = len(sums) - len(words)

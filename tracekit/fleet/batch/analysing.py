@@ -15,17 +15,11 @@ from queue import SimpleQueue
 
 from tracekit import pipeline
 from tracekit.analysis import Result, load
-from tracekit.base import (
-    InputError,
-    Recording,
-    TracekitError,
-    own_version,
-    size,
-)
+from tracekit.base import InputError, Recording, TracekitError, own_version, units
 from tracekit.fleet.batch.results import BatchRow, fill_row, keep_tables
 from tracekit.fleet.batch.sources import RecordingSource, Said, SourceForm, forget_listings
-from tracekit.record import choose_run, recordings_of
-from tracekit.tables import PRUNED_NOTE, export_files
+from tracekit.record import imports, recordings_of
+from tracekit.tables import exports
 
 _MOST_FILES = 100_000
 _LONGEST = 200  # letters of a file's name
@@ -84,8 +78,8 @@ def _require_room(source: RecordingSource, files: Mapping[str, Said], folder: Pa
     free_bytes = shutil.disk_usage(folder).free
     if total > free_bytes * _SHARE or len(files) > _MOST_FILES:
         raise InputError(
-            f"{source.place.name} has {len(files):,} files of {size(total)} to fetch, "
-            f"and {size(free_bytes)} are free.",
+            f"{source.place.name} has {len(files):,} files of {units.size(total)} to fetch, "
+            f"and {units.size(free_bytes)} are free.",
             hint="Make room on the worker, or analyse it in place.",
         )
 
@@ -195,10 +189,10 @@ def _recordings(task: Task, folder: Path) -> Iterator[tuple[str, Recording]]:
     if source.form is SourceForm.RUN:
         recording = _borrow_run(place, folder / "run")
         if task.choices.run is not None:
-            choose_run(recording, task.choices.run)
+            imports.choose_run(recording, task.choices.run)
         yield "", recording
         return
-    files = export_files(place) if place.is_dir() else [place]
+    files = exports.export_files(place) if place.is_dir() else [place]
     if source.form is not SourceForm.EXPORTS:
         for recording in _import_runs(task, [place], folder / "run"):
             yield "", recording
@@ -228,7 +222,7 @@ def _borrow_run(theirs: Path, folder: Path) -> Recording:
     for name in _LINKED:
         if (theirs / name).exists():
             (folder / name).symlink_to((theirs / name).resolve())
-    is_pruned = (recording.exports / PRUNED_NOTE).exists()
+    is_pruned = (recording.exports / exports.PRUNED_NOTE).exists()
     if is_pruned and lender.tables.is_dir():
         shutil.copytree(lender.tables, recording.tables)
     if _still_holds(lender):

@@ -10,20 +10,16 @@ from itertools import chain
 from pathlib import Path
 
 from tracekit.base import (
-    HeldError,
     InterruptedRunError,
     RecordingError,
     TracekitError,
     UsageError,
-    count,
-    legible,
-    open_lock_file,
-    own_redaction,
-    redact_nothing,
-    require_apart,
+    files,
+    locks,
+    outputs,
+    redaction,
     require_processes,
-    span,
-    take_lock,
+    units,
 )
 from tracekit.fleet.batch.analysing import Choices, Task
 from tracekit.fleet.batch.page import write_page
@@ -31,7 +27,7 @@ from tracekit.fleet.batch.results import RESULTS, BatchRow, Results, forget_tabl
 from tracekit.fleet.batch.sources import RecordingSource, sources_of
 from tracekit.fleet.batch.workers import Workers, local_workers, workers_of
 from tracekit.record import Progress, quiet
-from tracekit.tables import Flaw, Loss, report
+from tracekit.tables import Flaw, Loss, losses
 
 _LOCK = ".lock"
 _SCRATCH = ".work-"
@@ -101,9 +97,9 @@ class Tally:
         """Return the progress in words, with the pace and the time left."""
         ended_now = self.done + self.failed
         ended = ended_now + self.done_before + self.failed_before
-        parts = [f"{count(ended)} of {count(self.total)}"]
+        parts = [f"{units.count(ended)} of {units.count(self.total)}"]
         if self.all_failed:
-            parts.append(f"{count(self.all_failed)} failed")
+            parts.append(f"{units.count(self.all_failed)} failed")
         if ended_now >= _LEAST:
             elapsed = max(1e-9, time.monotonic() - self.start_time)
             pace = ended_now / elapsed
@@ -113,7 +109,7 @@ class Tally:
                 parts.append(f"{1 / pace:.3g} s each")
             remaining_count = self.total - ended
             if remaining_count:
-                parts.append(f"{span(remaining_count / pace)} left")
+                parts.append(f"{units.span(remaining_count / pace)} left")
         return " · ".join(parts)
 
 
@@ -132,7 +128,7 @@ def run_batch(plan: BatchPlan, progress: Progress = quiet) -> tuple[Tally, Path]
         InterruptedRunError: The user stopped it; the results so far are kept.
     """
     require_processes("A batch")
-    require_apart([plan.output])
+    outputs.require_apart([plan.output])
     progress("looking for recordings")
     sources = sources_of(plan.words)
     with _claim_folder(plan.output):
@@ -152,7 +148,7 @@ def run_batch(plan: BatchPlan, progress: Progress = quiet) -> tuple[Tally, Path]
                 hint="The same command goes on from there.",
             ) from stop
         progress("drawing the page")
-        report(_losses(plan.output))
+        losses.report(_losses(plan.output))
         return batch.tally, write_page(plan.output)
 
 
@@ -174,7 +170,9 @@ class _Batch:
         self._plan = plan
         self._progress = progress
         self._results = Results(plan.output / RESULTS)
-        self._redact = own_redaction() if plan.choices.redacted else redact_nothing
+        self._redact = (
+            redaction.own_redaction() if plan.choices.redacted else redaction.redact_nothing
+        )
 
     def open_tasks(self, sources: Iterable[RecordingSource]) -> Iterator[Task]:
         """Yield a task for each source that is not done; count the others."""
@@ -212,7 +210,7 @@ class _Batch:
 
     def _redact_text(self, text: str) -> str:
         """Return a text in UTF-8, and redacted if the plan says so."""
-        return self._redact(legible(text))
+        return self._redact(files.legible(text))
 
 
 @contextmanager
@@ -244,10 +242,12 @@ def _claim_folder(output: Path) -> Generator[None]:
             f"{output} exists and is not the folder of a batch.",
             hint="Name a new folder, or that of an earlier batch to go on with it.",
         )
-    with open_lock_file(lock_file, "Name a folder that you may write to with --output.") as handle:
+    with locks.open_lock_file(
+        lock_file, "Name a folder that you may write to with --output."
+    ) as handle:
         try:
-            take_lock(handle, lock_file)
-        except HeldError:
+            locks.take_lock(handle, lock_file)
+        except locks.HeldError:
             raise RecordingError(
                 f"Another batch writes into {output} at this moment.",
                 hint="Wait for it, or name another folder.",

@@ -10,21 +10,9 @@ from typing import Any
 import numpy as np
 
 from tracekit.analysis import METRICS
-from tracekit.base import count, duration, quantity, redact_nothing, write_whole
+from tracekit.base import redaction, units, write_whole
 from tracekit.fleet.batch.results import RESULTS, ROW_SCHEMA, BatchRow, Results
-from tracekit.report import (
-    Axis,
-    Chart,
-    Redact,
-    area,
-    document,
-    environment_of,
-    group_by_key,
-    heading,
-    make_count_axis,
-    span,
-    upright,
-)
+from tracekit.report import Redact, chart, document, environment_of, group_by_key, heading
 
 _RANKS = ("error", "warning", "note", "good")
 _NOT_SHOWN = {"results", "warnings", "losses", "tables"}
@@ -59,7 +47,7 @@ _FIRST = (
 )
 
 
-def spreads(rows: Sequence[BatchRow]) -> Iterator[Chart]:
+def spreads(rows: Sequence[BatchRow]) -> Iterator[chart.Chart]:
     """Yield a chart of each number that differs between recordings, the most important first."""
     metric_values = [metric for row in rows for metric in row.metrics.items()]
     values_by_metric = group_by_key(metric_values)
@@ -75,26 +63,26 @@ def spreads(rows: Sequence[BatchRow]) -> Iterator[Chart]:
 
 def _differ(values: Sequence[float], unit: str) -> bool:
     """Tell whether values differ as a reader sees them."""
-    lowest = quantity(min(values), unit)
-    highest = quantity(max(values), unit)
+    lowest = units.quantity(min(values), unit)
+    highest = units.quantity(max(values), unit)
     return lowest != highest
 
 
-def _spread(name: str, values: Sequence[float]) -> Chart:
+def _spread(name: str, values: Sequence[float]) -> chart.Chart:
     unit = METRICS[name].unit
     quantiles = np.quantile(values, (0.0, 0.5, 1.0))
     minimum, middle, maximum = (float(value) for value in quantiles)
     counts, edges = np.histogram(values, _BINS, (minimum, maximum))
     summary = (
-        f"{count(len(values))} recordings from {quantity(minimum, unit)} to "
-        f"{quantity(maximum, unit)}, "
-        f"half of them up to {quantity(middle, unit)}."
+        f"{units.count(len(values))} recordings from {units.quantity(minimum, unit)} to "
+        f"{units.quantity(maximum, unit)}, "
+        f"half of them up to {units.quantity(middle, unit)}."
     )
     axis = _across(minimum, maximum, unit)
-    count_axis = make_count_axis("recordings", float(counts.max()))
-    distribution = area(edges.tolist(), counts.astype(float).tolist(), "device")
-    middle_mark = upright(middle, f"p50 {quantity(middle, unit)}", "ink")
-    return Chart(
+    count_axis = chart.make_count_axis("recordings", float(counts.max()))
+    distribution = chart.area(edges.tolist(), counts.astype(float).tolist(), "device")
+    middle_mark = chart.upright(middle, f"p50 {units.quantity(middle, unit)}", "ink")
+    return chart.Chart(
         heading(name),
         summary,
         axis,
@@ -106,17 +94,17 @@ def _spread(name: str, values: Sequence[float]) -> Chart:
     )
 
 
-def _across(minimum: float, maximum: float, unit: str) -> Axis:
+def _across(minimum: float, maximum: float, unit: str) -> chart.Axis:
     """Return an axis from end to end; numbers below one are spread out for round ticks."""
     width = maximum - minimum
     factor = 1.0
     if width <= 1:
         exponent = math.ceil(1 - math.log10(width))
         factor = 10.0**exponent
-    marks = span("", minimum * factor, maximum * factor, str).marks
+    marks = chart.span("", minimum * factor, maximum * factor, str).marks
     stride = max(1, len(marks) // 4)
     ticks = tuple(mark / factor for mark in marks[::stride])
-    return Axis("", minimum, maximum, ticks, lambda value: quantity(value, unit))
+    return chart.Axis("", minimum, maximum, ticks, lambda value: units.quantity(value, unit))
 
 
 MOST_LINES = 2_000
@@ -165,7 +153,7 @@ def _line(row: BatchRow) -> dict[str, Any]:
     facts = (row.workload, row.target, row.device, row.template, row.instruments)
     lasted = ""
     if row.duration is not None:
-        lasted = duration(row.duration * _NS_PER_S)
+        lasted = units.duration(row.duration * _NS_PER_S)
     rules = dict.fromkeys(finding.rule for finding in row.findings[:_MOST_FINDINGS])
     distinct_facts = dict.fromkeys(filter(None, facts))
     return {
@@ -191,7 +179,7 @@ def _main_numbers(row: BatchRow) -> list[tuple[str, str]]:
     for name in _SHOWN:
         if name in row.metrics and len(numbers) < _MOST_NUMBERS:
             unit = METRICS[name].unit
-            value = quantity(row.metrics[name], unit)
+            value = units.quantity(row.metrics[name], unit)
             numbers.append((name, value))
     return numbers
 
@@ -251,6 +239,6 @@ def write_page(output: Path) -> Path:
     columns = [name for name in ROW_SCHEMA.names if name not in _NOT_SHOWN]
     rows = Results(output / RESULTS).rows(*columns)
     page = output / PAGE
-    text = render_batch(rows, output.resolve().name, redact=redact_nothing)
+    text = render_batch(rows, output.resolve().name, redact=redaction.redact_nothing)
     write_whole(page, text.encode())
     return page

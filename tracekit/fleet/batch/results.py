@@ -16,12 +16,13 @@ from tracekit.base import (
     InputError,
     Recording,
     TracekitError,
+    files,
     make_timestamp,
     own_version,
-    replacing,
     require,
 )
-from tracekit.tables import SCHEMAS, LossRow, Severity, find_recorded_run
+from tracekit.tables import SCHEMAS, Severity, toc
+from tracekit.tables import losses as tables_losses
 
 _NS_PER_MS = 1e6
 
@@ -70,7 +71,7 @@ class BatchRow:
     results: dict[str, float] = field(default_factory=dict[str, float])
     findings: tuple[RowFinding, ...] = ()
     warnings: tuple[str, ...] = ()
-    losses: tuple[LossRow, ...] = ()
+    losses: tuple[tables_losses.LossRow, ...] = ()
     tables: tuple[str, ...] = ()
     tracekit: str = _OURS
 
@@ -80,7 +81,7 @@ class BatchRow:
         return self.state != "ok"
 
     @property
-    def costs(self) -> tuple[LossRow, ...]:
+    def costs(self) -> tuple[tables_losses.LossRow, ...]:
         """The losses by which damage cost rows or names."""
         return tuple(loss for loss in self.losses if loss.severity is Severity.ERROR)
 
@@ -99,7 +100,7 @@ def _columns(kind: type) -> list[pa.Field]:
 
 def _loss_columns() -> list[pa.Field]:
     columns: list[pa.Field] = []
-    for name in LossRow.__annotations__:
+    for name in tables_losses.LossRow.__annotations__:
         kind = pa.int64() if name == "rows" else pa.string()
         columns.append(pa.field(name, kind))
     return columns
@@ -120,7 +121,7 @@ def redact_row(row: BatchRow, say: Callable[[str], str]) -> BatchRow:
         message = say(finding.message)
         advice = say(finding.advice)
         findings.append(replace(finding, message=message, advice=advice))
-    losses: list[LossRow] = []
+    losses: list[tables_losses.LossRow] = []
     for loss in row.losses:
         text = say(loss.text)
         losses.append(replace(loss, text=text))
@@ -141,7 +142,7 @@ def fill_row(row: BatchRow, recording: Recording, result: Result) -> BatchRow:
     provenance = result.provenance
     instruments = provenance.recorder_version.removeprefix("Instruments").strip()
     if recording.toc_file.exists():
-        run = find_recorded_run(recording)
+        run = toc.find_recorded_run(recording)
         if run and run.instruments_version:
             instruments = run.instruments_version
     targets = [f"{target.name} ({target.pid})".strip() for target in provenance.targets]
@@ -256,7 +257,7 @@ def keep_tables(
         repeated_names = [row.recording] * table.num_rows
         names = pa.array(repeated_names, pa.string()).dictionary_encode()
         path = Path(output) / FOLDER / name / f"{row.key}.parquet"
-        with replacing(path) as file:
+        with files.replacing(path) as file:
             named_table = table.add_column(0, "recording", names)
             pq.write_table(
                 named_table,
@@ -293,7 +294,7 @@ class Results:
 
     def write(self, rows: tuple[BatchRow, ...]) -> None:
         """Replace the rows of one source."""
-        with replacing(self.folder / f"{rows[0].source}.parquet") as file:
+        with files.replacing(self.folder / f"{rows[0].source}.parquet") as file:
             pq.write_table(as_table(rows), file, **_OF_FEW_ROWS)
 
     def find_damage(self) -> dict[str, str]:

@@ -24,15 +24,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import psutil
 
-from tracekit.base import (
-    DISTRIBUTION,
-    ToolError,
-    UsageError,
-    kill_group,
-    own_version,
-    size,
-    span,
-)
+from tracekit.base import DISTRIBUTION, ToolError, UsageError, own_version, processes, units
 from tracekit.fleet.batch.analysing import Task
 from tracekit.fleet.batch.results import BatchRow
 
@@ -83,12 +75,13 @@ class Analyst:
         deadline = monotonic() + seconds
         while not self._pipe.poll(_LOOK):
             if monotonic() > deadline:
-                message = f"It took longer than {span(seconds)}."
+                message = f"It took longer than {units.span(seconds)}."
                 return self._end_with_failure(task, message, _LATER)
             used_memory = psutil.Process(process.pid).memory_info().rss
             if used_memory > self._memory:
                 message = (
-                    f"It took {size(used_memory)} of memory; its share is {size(self._memory)}."
+                    f"It took {units.size(used_memory)} of memory; its share is "
+                    f"{units.size(self._memory)}."
                 )
                 return self._end_with_failure(task, message, _LARGER)
         return cast("Rows", self._pipe.recv())
@@ -128,7 +121,7 @@ class Analyst:
     def _end(self) -> None:
         with self._lock:
             if self._process is not None:
-                kill_group(self._process)
+                processes.kill_group(self._process)
                 self._process.wait()
                 self._process = None
 

@@ -13,7 +13,7 @@ from tracekit.fleet.query.database import QueryDatabase, QueryResult
 from tracekit.fleet.query.sources import Opener, sources
 from tracekit.fleet.query.views import LeftOut, Views
 from tracekit.record import Progress, quiet
-from tracekit.tables import report
+from tracekit.tables import losses
 
 _HINT = "Ask with SELECT, WITH, PIVOT, SUMMARIZE, EXPLAIN, or DESCRIBE a table; --list lists them."
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -82,7 +82,7 @@ def ask_runs(
             opener = Opener(workshop, number)
             views = Views(database, asked_sources, opener, omissions, progress)
             answer = _answer(sql, database, views)
-            report(omissions.losses)
+            losses.report(omissions.losses)
             yield answer, (*opener.notes, *omissions.warnings)
         except duckdb.Error as error:
             raise refusal(error) from error

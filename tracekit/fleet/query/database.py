@@ -15,7 +15,7 @@ import pyarrow as pa
 from duckdb.sqltypes import DuckDBPyType
 
 from tracekit.base import UsageError, on_one_line, visible
-from tracekit.tables import ASKER, BLANK, INSTANCE, UNLABELLED
+from tracekit.tables import labels
 
 Form = Literal["parquet", "csv", "json"]
 FORMS: Mapping[str, Form] = {".parquet": "parquet", ".csv": "csv", ".json": "json"}
@@ -66,11 +66,13 @@ def text(value: str) -> str:
 
 # As `tracekit.tables.labels` does it, by the same expressions in the same engine, RE2.
 _SHORTER = (
-    f"regexp_replace(regexp_replace(coalesce(label, ''), {text(INSTANCE)}, ''), {text(ASKER)}, '')"
+    f"regexp_replace(regexp_replace(coalesce(label, ''), {text(labels.INSTANCE)}, ''), "
+    f"{text(labels.ASKER)}, '')"
 )
 _FAMILY = (
-    f"coalesce(nullif(regexp_replace({_SHORTER}, {text(rf'^{BLANK}+|{BLANK}+$')}, '', 'g'), ''), "
-    f"{text(UNLABELLED)})"
+    f"coalesce(nullif(regexp_replace({_SHORTER}, "
+    f"{text(rf'^{labels.BLANK}+|{labels.BLANK}+$')}, '', 'g'), ''), "
+    f"{text(labels.UNLABELLED)})"
 )
 
 

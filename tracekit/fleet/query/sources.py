@@ -18,13 +18,13 @@ from tracekit.base import (
     RecordingError,
     TracekitError,
     UsageError,
-    is_text,
-    legible,
 )
+from tracekit.base import files as base_files
 from tracekit.fleet.batch.results import BatchRow, Results
 from tracekit.pipeline import import_
 from tracekit.record import Progress
-from tracekit.tables import Severity, collecting, index, is_bundle, report, select_run
+from tracekit.tables import Severity, exports, is_bundle
+from tracekit.tables import losses as tables_losses
 
 DEFAULT = Path("bench/traces")
 _ZIPPED = ".trace.zip"
@@ -40,7 +40,7 @@ class AskedRun:
     @property
     def place(self) -> str:
         """Its path as text."""
-        return legible(str(self.path))
+        return base_files.legible(str(self.path))
 
     @property
     def is_bundle(self) -> bool:
@@ -189,7 +189,7 @@ def _is_batch(path: Path) -> bool:
     if Recording(path).provenance_file.exists():
         return False
     some = next((path / "results").glob("*.parquet"), None)
-    return some is not None and is_text(some.resolve())
+    return some is not None and base_files.is_text(some.resolve())
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
@@ -200,7 +200,7 @@ def _names(paths: Sequence[Path]) -> list[str]:
         names: list[str] = []
         for path_parts, length in zip(parts, lengths, strict=True):
             last_parts = path_parts[-length:]
-            names.append(legible("/".join(last_parts)))
+            names.append(base_files.legible("/".join(last_parts)))
         name_counts = Counter(names)
         is_changed = False
         for number, name in enumerate(names):
@@ -228,7 +228,7 @@ class Opener:
 
     def open_run(self, run: AskedRun) -> Recording:
         """Return the run."""
-        if not is_text(run.path.resolve()):
+        if not base_files.is_text(run.path.resolve()):
             raise InputError(f"{run.place} is not UTF-8 text.", hint="Rename it.")
         if not run.is_bundle:
             return Recording(run.path)
@@ -243,14 +243,16 @@ class Opener:
         number = str(len(self._imported))
         folder = self.workshop / "imported" / number
         try:
-            with collecting() as ledger:
+            with tables_losses.collecting() as ledger:
                 imported = import_([bundle], folder, run=self.number)
                 recording = imported[0]
             # Losses of its tables are reported when a question names these.
             losses = [loss for loss in ledger.losses if loss.severity is not Severity.NOTE]
-            report(losses, read=False)
-            tables = index(recording.exports)
-            _, choice_notes = select_run(tables, recording.exports, self.number, bundle.name)
+            tables_losses.report(losses, read=False)
+            tables = exports.index(recording.exports)
+            _, choice_notes = exports.select_run(
+                tables, recording.exports, self.number, bundle.name
+            )
         except InterruptedRunError as stop:
             raise KeyboardInterrupt from stop  # no fault of the bundle, which would be left out
         except TracekitError as error:

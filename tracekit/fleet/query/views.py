@@ -20,18 +20,8 @@ from tracekit.fleet.query.database import QueryDatabase
 from tracekit.fleet.query.sources import AskedRun, Opener, Sources, sources
 from tracekit.pipeline import tables_of
 from tracekit.record import Progress, quiet
-from tracekit.tables import (
-    SCHEMAS,
-    Flaw,
-    Ledger,
-    Loss,
-    MissingTableError,
-    Severity,
-    collecting,
-    origins,
-    report,
-    sentences,
-)
+from tracekit.tables import SCHEMAS, Flaw, Loss, MissingTableError, Severity, schemas
+from tracekit.tables import losses as tables_losses
 
 _ROW_GROUP = 122_880  # rows; one thread of DuckDB takes so many at a time
 _NAMED = 12  # runs of one sentence, and sentences
@@ -79,10 +69,10 @@ class LeftOut:
     @property
     def warnings(self) -> tuple[str, ...]:
         """All of it in sentences."""
-        return sentences(self.losses)
+        return tables_losses.sentences(self.losses)
 
 
-def _flaw(error: TracekitError, ledger: Ledger) -> Flaw:
+def _flaw(error: TracekitError, ledger: tables_losses.Ledger) -> Flaw:
     """Return DAMAGED for a run that lost rows, or of which nothing can be read, else UNSURE."""
     if ledger.costs or (isinstance(error, InputError) and not ledger.read):
         return Flaw.DAMAGED
@@ -151,9 +141,10 @@ class Views:
                     self.omissions.note(name, recording.recording)
         if not selects:
             parts = [f"No run has a table {name} that can be read.", *self.omissions.warnings]
+            origins = schemas.origins(SCHEMAS[name])
             raise RecordingError(
                 " ".join(parts),
-                hint=f"It is made of {origins(SCHEMAS[name])}; `tracekit query --list` lists the "
+                hint=f"It is made of {origins}; `tracekit query --list` lists the "
                 f"tables, and `tracekit tables RUN {name}` reads that of one run.",
             )
         return selects
@@ -175,7 +166,7 @@ class Views:
 
     def _read(self, name: str, run: AskedRun) -> pa.Table | None:
         """Return a table of a run, and note its losses; None if it is left out."""
-        with collecting() as ledger:
+        with tables_losses.collecting() as ledger:
             try:
                 tables = tables_of(self.opener.open_run(run))
                 table = pa.Table.from_pandas(tables[name], preserve_index=False)
@@ -188,7 +179,7 @@ class Views:
                 return None
         for flaw in Flaw:
             losses = [loss for loss in ledger.read if loss.flaw is flaw]
-            for text in sentences(losses, bundles=False):
+            for text in tables_losses.sentences(losses, bundles=False):
                 self.omissions.note(name, run.name, f": {text}", flaw)
         return table
 
@@ -217,7 +208,7 @@ class Views:
                 row["error"] = error.message
                 return [row]
             words = f" is left out: {error.message}"
-            flaw = _flaw(error, Ledger())
+            flaw = _flaw(error, tables_losses.Ledger())
             self.omissions.note(name, run.name, words, flaw)
             return []
 
@@ -242,7 +233,7 @@ def listing(
     with TemporaryDirectory(prefix="tracekit-query-") as workshop:
         opener = Opener(Path(workshop), number)
         counts = _counts(asked_sources, opener, omissions, progress)
-    report(omissions.losses)
+    tables_losses.report(omissions.losses)
     all_views = list(_views(asked_sources, counts))
     return all_views, (*opener.notes, *omissions.warnings)
 
@@ -259,7 +250,7 @@ def _counts(
                 counts.update(["metrics", "findings"])
         except TracekitError as error:
             words = f" is left out: {error.message}"
-            flaw = _flaw(error, Ledger())
+            flaw = _flaw(error, tables_losses.Ledger())
             omissions.note("every table", run.name, words, flaw)
     for batch in asked_sources.batches:
         for name in SCHEMAS:

@@ -2,16 +2,16 @@
 
 from collections.abc import Callable
 
-from tracekit.machine import CpuTime, Crowd, crowd_between, spent
+from tracekit.machine import Crowd, crowd_between, sources
 
-Count = Callable[[], CpuTime]
+Count = Callable[[], sources.CpuTime]
 _LEAST = 0.25  # seconds: counts of CPU time tick in hundredths
 _SHARE = 0.25  # of the measured time: next to others for longer, medians may be of it
 
 
-def count_now() -> CpuTime:
+def count_now() -> sources.CpuTime:
     """Count CPU time up to now; this process is ours."""
-    return spent(())
+    return sources.spent(())
 
 
 class Company:

@@ -17,17 +17,16 @@ from tracekit.base import (
     UsageError,
     Verdict,
     decode_json,
-    least_pairs,
-    read_input,
-    require_writable,
-    sentence_of,
+    files,
+    paired,
+    verdicts,
     write_whole,
 )
 from tracekit.base import save as save_json
 from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.metal_queue import Dispatch
 
-LEAST_ROUNDS = least_pairs()
+LEAST_ROUNDS = paired.least_pairs()
 MOST_CALLS = 64
 _SAMPLE = 20_000_000  # ns that a sample should last, so that clocks and schedulers matter little
 
@@ -170,7 +169,7 @@ class SubjectRatio:
         middle_change = 1 / self.median - 1
         change = (middle_change, _change_of(self.high), _change_of(self.low))
         formatter = Shown("ratio", "ns")
-        return sentence_of(self.verdict, formatter, change, self.threshold, self.doubt)
+        return verdicts.sentence_of(self.verdict, formatter, change, self.threshold, self.doubt)
 
 
 def _change_of(speed_up: float | None) -> float | None:
@@ -390,7 +389,7 @@ def check_writable(path: Path) -> None:
         raise UsageError(
             f"{path} ends neither in .json nor in .csv.", hint="The ending selects the format."
         )
-    require_writable(path)
+    files.require_writable(path)
 
 
 def bench_document(bench: Bench) -> dict[str, Any]:
@@ -415,14 +414,14 @@ class _Kinded:
 def document_kind(path: Path) -> str:
     """Return the kind that a JSON file states, such as "bench"; empty if it states none."""
     try:
-        return decode_json(read_input(path), _Kinded).kind
+        return decode_json(files.read_input(path), _Kinded).kind
     except (FileNotFoundError, msgspec.MsgspecError):
         return ""
 
 
 def read_bench(path: Path) -> Bench:
     """Read the JSON of a bench; raise InputError if it cannot be understood."""
-    content = read_input(path)
+    content = files.read_input(path)
     try:
         number = decode_json(content, _Kinded).version
         if number > VERSION:

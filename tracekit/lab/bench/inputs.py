@@ -11,16 +11,9 @@ import mlx.core as mx
 import psutil
 
 from tracekit.base import UsageError
-from tracekit.machine import last_cache
-from tracekit.ops import (
-    DecodeProblem,
-    check_heads,
-    draw_lengths,
-    draw_problem,
-    gather_pages,
-    padding_mask,
-)
-from tracekit.workload import DtypeName, Step, Work, backend, step_of
+from tracekit.machine import triad
+from tracekit.ops import DecodeProblem, check_heads, dense, draw_lengths, draw_problem
+from tracekit.workload import Step, Work, backend, parameters, step_of
 
 
 @dataclass(frozen=True)
@@ -39,7 +32,7 @@ class Shape:
     block_size: int = 32
     active_blocks: int = 32
     max_blocks: int | None = None
-    dtype: DtypeName = "float16"
+    dtype: parameters.DtypeName = "float16"
     ragged: bool = False
     queries: int = 512
     rows: int = 16
@@ -107,7 +100,7 @@ class Cache:
 def cache_here() -> Cache:
     """Return the cache of the device that MLX uses."""
     if backend() == "cpu":
-        there = last_cache()
+        there = triad.last_cache()
         if there is not None:
             return Cache(there, "this system's largest CPU cache")
     return Cache(None, "this system does not tell; those of Apple's chips are 8 to 96 MB")
@@ -192,7 +185,9 @@ class Inputs:
 
         Rows past a sequence's end hold finite numbers here, which the mask silences.
         """
-        return [_contiguous(*gather_pages(problem, self.longest)) for problem in self.problems]
+        return [
+            _contiguous(*dense.gather_pages(problem, self.longest)) for problem in self.problems
+        ]
 
     @cached_property
     def dense_bshd(self) -> list[tuple[mx.array, mx.array]]:
@@ -206,7 +201,7 @@ class Inputs:
         tokens = block_count * self.shape.block_size
         if all(length == tokens for length in self.lens):
             return None
-        mask = padding_mask(mx.array(self.lens), tokens)
+        mask = dense.padding_mask(mx.array(self.lens), tokens)
         mx.eval(mask)
         return mask
 

@@ -11,16 +11,14 @@ from functools import partial
 from typing import Any
 
 from tracekit.base import (
-    Interval,
     Shown,
     ToolError,
     UsageError,
     Verdict,
-    least_pairs,
     own_version,
-    paired_ratio,
+    paired,
     require,
-    verdict_of,
+    verdicts,
 )
 from tracekit.lab.bench.company import Company, Count, count_now
 from tracekit.lab.bench.document import (
@@ -270,7 +268,7 @@ def _judge_ratio(
     if ratio is None or ratio.median is None:
         return ratio
     if ratio.low is None or ratio.high is None:
-        pairs_doubt = f"{ratio.pairs} pairs count, and an interval takes {least_pairs()}"
+        pairs_doubt = f"{ratio.pairs} pairs count, and an interval takes {paired.least_pairs()}"
         return replace(ratio, verdict=Verdict.UNCLEAR, doubt=pairs_doubt, threshold=threshold)
     if row.disturbed:
         doubt = f"{row.disturbed} meanwhile"
@@ -278,9 +276,9 @@ def _judge_ratio(
     log_median = math.log(ratio.median)
     log_low = math.log(ratio.low)
     log_high = math.log(ratio.high)
-    logarithms = Interval(log_median, log_low, log_high)
+    logarithms = verdicts.Interval(log_median, log_low, log_high)
     log_threshold = math.log1p(threshold)
-    verdict, doubt = verdict_of(logarithms.orient(-1), log_threshold)
+    verdict, doubt = verdicts.verdict_of(logarithms.orient(-1), log_threshold)
     doubt_text = ""
     if doubt:
         doubt_text = doubt.format(limit=Shown("ratio", "ns").limit(threshold))
@@ -294,7 +292,7 @@ def quicker(ours: Sequence[float], theirs: Sequence[float], reference: str) -> S
     their_samples = theirs[:pairs]
     if min((*our_samples, *their_samples), default=0) <= 0:
         return SubjectRatio(reference, reason="a sample took no time that this clock can see")
-    ratio = paired_ratio(their_samples, our_samples)
+    ratio = paired.paired_ratio(their_samples, our_samples)
     return SubjectRatio(reference, ratio.median, ratio.lower_bound, ratio.upper_bound, ratio.pairs)
 
 

@@ -15,7 +15,7 @@ from tracekit.lab.bench.document import VERSION, BenchRow, SubjectRatio
 from tracekit.lab.bench.inputs import Inputs, Launch, Shape, Subject, cache_here
 from tracekit.lab.bench.measure import Clock, Effort, measure_in_turns, quicker
 from tracekit.lab.bench.subjects.attention import prepare_paged
-from tracekit.ops import HD_TILES, LEAST_BUFFER, DecodePlan, DecodeProblem, check_head_dim, plan
+from tracekit.ops import DecodeProblem, check_head_dim, kernels, metal
 from tracekit.record import Progress, quiet
 from tracekit.workload import backend
 
@@ -66,7 +66,7 @@ class Tuning:
     shape: Shape
     ranked: tuple[Ranked, ...]
     failed: tuple[BenchRow, ...]
-    planned: DecodePlan | None
+    planned: metal.DecodePlan | None
     without_meaning: str = ""
     interrupted: bool = False
 
@@ -85,7 +85,7 @@ def candidates(shape: Shape, device: str) -> list[Candidate]:
     partitions = [
         parts for parts in PARTITIONS if parts == 1 or shape.context // parts >= shortest_partition
     ]
-    launches = itertools.product(blocks, THREADGROUPS, HD_TILES, partitions)
+    launches = itertools.product(blocks, THREADGROUPS, metal.HD_TILES, partitions)
     return [
         Candidate(block, Launch("grouped", tile, threads, parts))
         for block, threads, tile, parts in launches
@@ -157,7 +157,7 @@ def rank_rows(rows: Iterable[BenchRow], by_name: Mapping[str, Candidate]) -> tup
     return tuple(ranking)
 
 
-def plan_default_launch(shape: Shape) -> DecodePlan:
+def plan_default_launch(shape: Shape) -> metal.DecodePlan:
     """Return the launch that paged attention chooses for a shape by default."""
     check_head_dim(shape.head_dim)
     dtype = getattr(mx, shape.dtype)
@@ -167,7 +167,7 @@ def plan_default_launch(shape: Shape) -> DecodePlan:
     values = mx.zeros(pages, dtype)
     keys = values
     block_tables = mx.zeros((shape.batch, shape.table), mx.int32)
-    context_lens = mx.zeros((max(LEAST_BUFFER, shape.batch),), mx.int32)
+    context_lens = mx.zeros((max(kernels.LEAST_BUFFER, shape.batch),), mx.int32)
     problem = DecodeProblem(
         queries,
         keys,
@@ -175,7 +175,7 @@ def plan_default_launch(shape: Shape) -> DecodePlan:
         block_tables,
         context_lens,
     )
-    return plan(problem, longest=shape.context)
+    return metal.plan(problem, longest=shape.context)
 
 
 def tuning_document(tuning: Tuning) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from tracekit.base import Verdict, duration, quantity, size
+from tracekit.base import Verdict, units
 from tracekit.lab.bench.document import INTERRUPTED, LEAST_ROUNDS, Bench, BenchRow, SubjectRatio
 from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.bench.tune import Ranked, Tuning
@@ -31,7 +31,7 @@ def _measured_rows(rows: Sequence[BenchRow]) -> list[BenchRow]:
 def _title(family: str, shape: Shape, row: BenchRow) -> str:
     title = _sizes(family, shape)
     if row.sets > 1:
-        title += f"; {row.sets} inputs in turns, {size(row.working_set)}"
+        title += f"; {row.sets} inputs in turns, {units.size(row.working_set)}"
     return title
 
 
@@ -64,8 +64,8 @@ def remarks(bench: Bench) -> Iterator[str]:
 def _dispatch_remarks(rows: Sequence[BenchRow]) -> Iterator[str]:
     for row in rows:
         for dispatch in row.dispatches:
-            gpu_time = duration(dispatch.median)
-            memory = size(dispatch.threadgroup_memory)
+            gpu_time = units.duration(dispatch.median)
+            memory = units.size(dispatch.threadgroup_memory)
             yield (
                 f"{row.name}: {dispatch.function} takes {gpu_time} of the GPU; "
                 f"simdgroups of {dispatch.execution_width}, "
@@ -78,10 +78,10 @@ def _cache_remarks(bench: Bench, rows: Sequence[BenchRow]) -> Iterator[str]:
     cached_rows = [row for row in rows if row.residence == "cache"]
     if cached_rows:
         largest = max(row.working_set for row in cached_rows)
-        cache_size = size(bench.environment.get("cache"))
+        cache_size = units.size(bench.environment.get("cache"))
         yield (
             f"cache-resident: {_names(cached_rows)}. Their inputs take at most "
-            f"{size(largest)}, and the last cache holds "
+            f"{units.size(largest)}, and the last cache holds "
             f"{cache_size}: this is not a bandwidth of memory."
         )
     unsure_rows = [row for row in rows if row.residence == "unknown"]
@@ -152,15 +152,15 @@ def _rank_cells(ranked: Ranked, gpu: bool) -> tuple[str, ...]:
     timing = ranked.row.micro
     assert timing is not None
     mark = _mark_of(ranked.row)
-    median = duration(timing.summary.median)
-    deviation = duration(timing.summary.mad)
+    median = units.duration(timing.summary.median)
+    deviation = units.duration(timing.summary.mad)
     cells = [
         ranked.candidate.name,
         f"{median}{mark}",
         f"{deviation}{mark}",
     ]
     if gpu:
-        cells.append(duration(ranked.row.gpu_ns))
+        cells.append(units.duration(ranked.row.gpu_ns))
     verdict = "fastest"
     if ranked.behind is not None:
         verdict = times_words(ranked.behind)
@@ -218,9 +218,9 @@ def _cells(row: BenchRow, gpu: bool, naive: bool, has_reference: bool) -> tuple[
     if row.kernel not in {"", "mlx"}:
         name = f"{row.name} ({row.kernel})"
     mark = _mark_of(row)
-    median = duration(summary.median)
-    deviation = duration(summary.mad)
-    high = duration(summary.p95)
+    median = units.duration(summary.median)
+    deviation = units.duration(summary.mad)
+    high = units.duration(summary.p95)
     cells = [
         name,
         f"{median}{mark}",
@@ -228,9 +228,9 @@ def _cells(row: BenchRow, gpu: bool, naive: bool, has_reference: bool) -> tuple[
         f"{high}{mark}",
     ]
     if gpu:
-        cells.append(duration(row.gpu_ns))
-    cells.append(_add_mark(quantity(row.tokens_per_s, ""), mark))
-    cells.append(_add_mark(quantity(row.gb_per_s, ""), mark))
+        cells.append(units.duration(row.gpu_ns))
+    cells.append(_add_mark(units.quantity(row.tokens_per_s, ""), mark))
+    cells.append(_add_mark(units.quantity(row.gb_per_s, ""), mark))
     cells.append("" if row.error is None else f"{row.error:.1e}")
     if naive:
         cells.append(times_words(row.speed_up))

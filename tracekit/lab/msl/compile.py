@@ -11,7 +11,8 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
 
-from tracekit.base import KernelError, ToolError, UsageError, notes_folder, replacing
+from tracekit.base import KernelError, ToolError, UsageError
+from tracekit.base import files as base_files
 from tracekit.lab.msl.compiler import SHIM, Compiler, compiler_words, find_compiler
 from tracekit.lab.msl.edits import Edited, KernelText, blank, without_comments
 from tracekit.lab.msl.program import ENTRY, MOST_BUFFERS, KernelProgram, Library
@@ -128,7 +129,7 @@ _CACHED_FOR = 30 * 24 * 3600  # s without use
 
 def cache_folder() -> Path:
     """Return the folder of compiled kernels: below TRACEKIT_CACHE, or in the user's cache."""
-    return notes_folder() / "kernels"
+    return base_files.notes_folder() / "kernels"
 
 
 def make_once(kind: str, text: str, compiler: Compiler, make: Callable[[Path], object]) -> Path:
@@ -147,7 +148,7 @@ def make_once(kind: str, text: str, compiler: Compiler, make: Callable[[Path], o
     with tempfile.TemporaryDirectory(prefix="tracekit-kernel-") as folder:
         new_file = Path(folder) / path.name
         make(new_file)
-        with replacing(path) as file:
+        with base_files.replacing(path) as file:
             file.write(new_file.read_bytes())
             file.flush()
             os.fsync(file.fileno())  # a file that was cut off could end the process that loads it

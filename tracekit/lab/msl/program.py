@@ -17,7 +17,7 @@ from tracekit.base import KernelError, UsageError
 from tracekit.lab.msl.compiler import translate_places
 from tracekit.lab.msl.edits import Edited, KernelText, without_comments
 from tracekit.lab.msl.signature import Parameter, constant_indices
-from tracekit.machine import usable_cores
+from tracekit.machine import triad
 
 
 class ThreadOrder(StrEnum):
@@ -327,7 +327,7 @@ class KernelProgram:
         memory_count = max(memory_sizes, default=-1) + 1
         sizes = [memory_sizes.get(index, 0) for index in range(memory_count)]
         request = _RequestStruct(
-            grid, threadgroup, list(ThreadOrder).index(order), usable_cores(),
+            grid, threadgroup, list(ThreadOrder).index(order), triad.usable_cores(),
             seed % 2**64, lenient, len(bound.table), len(sizes),
             (_BufferStruct * len(bound.table))(*bound.table),
             (ctypes.c_size_t * len(sizes))(*sizes),

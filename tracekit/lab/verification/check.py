@@ -21,7 +21,7 @@ from typing import Any, cast, overload
 import mlx.core as mx
 import numpy as np
 
-from tracekit.base import InputError, TracekitError, UsageError, open_input
+from tracekit.base import InputError, TracekitError, UsageError, files
 from tracekit.lab.msl.edits import KernelText
 from tracekit.lab.msl.emulation import emulation, generated
 from tracekit.lab.msl.program import ThreadOrder
@@ -135,7 +135,7 @@ def load(file: Path) -> Declared:
 
     Kernels that the file makes at its top run on the CPU as well.
     """
-    open_input(file).close()
+    files.open_input(file).close()
     neighbours = NeighbourModules([file.parent])
     with neighbours.importing(), emulation():
         marked = load_marked(file, "check", _MARK)

@@ -13,7 +13,7 @@ import mlx.core as mx
 import numpy as np
 import psutil
 
-from tracekit.base import BOUNDS, InputError, UsageError, open_input
+from tracekit.base import InputError, UsageError, files, tolerances
 from tracekit.lab.msl.compile import compile_kernel
 from tracekit.lab.msl.edits import Constant, KernelText, with_includes, without_comments
 from tracekit.lab.msl.program import Array, KernelProgram, Launched, ThreadOrder
@@ -152,7 +152,7 @@ def buffer(words: str, *, seed: int) -> BoundBuffer:
 def load_array(file: Path) -> Array:
     """Read an array of numbers, or the bytes of structs; raise InputError for other contents."""
     try:
-        with open_input(file) as opened:
+        with files.open_input(file) as opened:
             array: Any = np.load(opened, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise InputError(f"{file} cannot be read as an array of numpy: {error}.") from error
@@ -318,13 +318,13 @@ def _threadgroup_bytes(memory: Mapping[str, str]) -> dict[int, int]:
 
 def _bound_of(dtypes: Sequence[str]) -> float:
     """Return the largest bound of some dtypes."""
-    float32_bound = BOUNDS["float32"]
-    dtype_bounds = [BOUNDS.get(dtype, float32_bound) for dtype in dtypes]
+    float32_bound = tolerances.BOUNDS["float32"]
+    dtype_bounds = [tolerances.BOUNDS.get(dtype, float32_bound) for dtype in dtypes]
     return max(dtype_bounds, default=float32_bound)
 
 
 def _kernel(file: Path, launch: LaunchWords) -> KernelText:
-    with open_input(file) as opened:
+    with files.open_input(file) as opened:
         content = opened.read(_LARGEST)
     try:
         text = content.decode()

@@ -12,26 +12,14 @@ import mlx.core as mx
 import numpy as np
 import typer
 
-from tracekit.base import BOUNDS, UsageError, as_float64
+from tracekit.base import UsageError, tolerances
 from tracekit.lab.verification.check import Check, Declared, check, declared_by
-from tracekit.ops import (
-    DecodeProblem,
-    Kernel,
-    draw_norm_problem,
-    draw_problem,
-    fused_kernel,
-    nan_past_ends,
-    paged_decode,
-    plan,
-    reference,
-    reference_of,
-    tile_of,
-)
-from tracekit.workload import DTYPES, DtypeName
+from tracekit.ops import DecodeProblem, draw_problem, metal, nan_past_ends, norm, reference_of
+from tracekit.workload import parameters
 
 NO_PAGE = 10**6
 
-Dtype = Annotated[DtypeName, typer.Option(help="Type of the elements.")]
+Dtype = Annotated[parameters.DtypeName, typer.Option(help="Type of the elements.")]
 HeadDim = Annotated[
     Literal["64", "80", "96", "128", "256"], typer.Option(help="Elements of a head.")
 ]
@@ -40,7 +28,7 @@ KvHeads = Annotated[int, typer.Option(min=1, max=64, help="Heads of K and V.")]
 Group = Annotated[int, typer.Option(min=1, max=64, help="Query heads of a kv head.")]
 
 
-@check(each={"dtype": DTYPES, "hd_tile": (8, 16), "partitions": (1, 3)})
+@check(each={"dtype": parameters.DTYPES, "hd_tile": (8, 16), "partitions": (1, 3)})
 def paged_decode_grouped(
     *,
     dtype: Dtype = "float16",
@@ -56,8 +44,8 @@ def paged_decode_grouped(
     return decode_check("grouped", problem, hd_tile=hd_tile, partitions=partitions)
 
 
-def _decode(kernel: Kernel) -> Callable[..., Check]:
-    @check(each={"dtype": DTYPES})
+def _decode(kernel: metal.Kernel) -> Callable[..., Check]:
+    @check(each={"dtype": parameters.DTYPES})
     def decode(
         *,
         dtype: Dtype = "float16",
@@ -72,7 +60,7 @@ def _decode(kernel: Kernel) -> Callable[..., Check]:
     return decode
 
 
-@check(each={"dtype": DTYPES, "rows": (1, 5, 9), "dims": (128, 67)})
+@check(each={"dtype": parameters.DTYPES, "rows": (1, 5, 9), "dims": (128, 67)})
 def rmsnorm_linear(
     *,
     dtype: Dtype = "float16",
@@ -81,21 +69,21 @@ def rmsnorm_linear(
     out_dims: Annotated[int, typer.Option(min=1, max=65536, help="Elements of a result.")] = 50,
 ) -> Check:
     """Normalise rows and multiply them with a matrix in one dispatch."""
-    problem = draw_norm_problem(rows, dims, out_dims, dtype=getattr(mx, dtype))
-    tile = tile_of(problem)
+    problem = norm.draw_norm_problem(rows, dims, out_dims, dtype=getattr(mx, dtype))
+    tile = norm.tile_of(problem)
     size = problem.dtype.size
     down = -(-rows // tile.rows)
     across = -(-out_dims // tile.columns)
-    x = as_float64(problem.x)
-    gain = as_float64(problem.gain)
-    weight = as_float64(problem.weight)
+    x = tolerances.as_float64(problem.x)
+    gain = tolerances.as_float64(problem.gain)
+    weight = tolerances.as_float64(problem.weight)
     x_bytes = across * rows * dims * size
     gain_bytes = down * across * dims * size
     weight_bytes = down * out_dims * dims * size
     return Check(
-        run=lambda: fused_kernel(problem),
-        expected=reference(x, gain, weight, problem.eps),
-        bound=BOUNDS[dtype],
+        run=lambda: norm.fused_kernel(problem),
+        expected=norm.reference(x, gain, weight, problem.eps),
+        bound=tolerances.BOUNDS[dtype],
         loaded={
             "x": x_bytes,
             "gain": gain_bytes,
@@ -105,7 +93,7 @@ def rmsnorm_linear(
 
 
 def draw_trapped_problem(
-    dtype: DtypeName, head_dim: int, block_size: int, kv_heads: int, group: int
+    dtype: parameters.DtypeName, head_dim: int, block_size: int, kv_heads: int, group: int
 ) -> DecodeProblem:
     """Draw a problem with NaN in unused rows, and unused entries that name no page.
 
@@ -129,7 +117,7 @@ def draw_trapped_problem(
 
 
 def decode_check(
-    kernel: Kernel,
+    kernel: metal.Kernel,
     problem: DecodeProblem,
     *,
     hd_tile: int | None = None,
@@ -139,16 +127,16 @@ def decode_check(
 
     Rows of K and V must be loaded exactly as often as the traffic model says.
     """
-    how = plan(problem, kernel=kernel, hd_tile=hd_tile, partitions=partitions)
+    how = metal.plan(problem, kernel=kernel, hd_tile=hd_tile, partitions=partitions)
     scale = problem.head_dim**-0.5
     context_rows = int(np.array(problem.context_lens).sum())
     rows = context_rows * how.rereads(problem.group)
     loaded = rows * problem.kv_heads * problem.head_dim * problem.dtype.size
     dtype_name = str(problem.dtype).rpartition(".")[2]
     return Check(
-        run=lambda: paged_decode(problem, scale=scale, how=how),
+        run=lambda: metal.paged_decode(problem, scale=scale, how=how),
         expected=reference_of(problem, scale=scale),
-        bound=BOUNDS[dtype_name],
+        bound=tolerances.BOUNDS[dtype_name],
         loaded={"k_pages": loaded, "v_pages": loaded},
     )
 

@@ -16,18 +16,7 @@ from functools import cached_property
 from itertools import chain
 
 from tracekit.analysis import Better
-from tracekit.base import (
-    AGREEMENT,
-    CERTAINTY,
-    CONFIDENCE,
-    Doubt,
-    Interval,
-    Sessions,
-    Shown,
-    Verdict,
-    least_pairs,
-    verdict_of,
-)
+from tracekit.base import Shown, Verdict, paired, verdicts
 from tracekit.compare import middle, shift
 from tracekit.nightly.history.night import Outcome, Pair, Side
 from tracekit.nightly.history.pairs import changes, pairs_of, plain_change, values
@@ -41,16 +30,16 @@ class Policy:
     `tests/nightly/simulations/gate_simulation.py` shows the effect of others.
     """
 
-    confidence: float = CONFIDENCE
+    confidence: float = paired.CONFIDENCE
     """Confidence of intervals; a change whose interval leaves out 0 is significant."""
-    certainty: float = CERTAINTY
+    certainty: float = verdicts.CERTAINTY
     """Confidence of the interval of both sessions together, which must leave out 0 unless all of
     it lies beyond the threshold: however much a machine varies, at most half of the rest of equal
     nights are false alarms."""
-    agreement: float = AGREEMENT
+    agreement: float = verdicts.AGREEMENT
     """The part of the threshold that the first session must show for a second to look again, and
     each of both for a change to be reproduced."""
-    min_pairs: int = least_pairs()
+    min_pairs: int = paired.least_pairs()
     """The least number of pairs for a judgement by an interval."""
 
 
@@ -110,9 +99,9 @@ def decide(
     if first_interval is not None and _suspicious(first_interval, threshold, policy):
         is_suspicious = True
     repetition = _compare_sessions(sessions, expected, policy)
-    verdict, doubt = verdict_of(interval, threshold, repetition)
+    verdict, doubt = verdicts.verdict_of(interval, threshold, repetition)
     reason = str(doubt or "")
-    if len(sessions) > 1 and repetition is None and doubt is Doubt.UNREPEATED:
+    if len(sessions) > 1 and repetition is None and doubt is verdicts.Doubt.UNREPEATED:
         reason = SHORT
     if repetition is not None and verdict is Verdict.WORSE:
         reproduced = True
@@ -125,17 +114,17 @@ def decide(
 
 def _compare_sessions(
     sessions: Sequence[Sequence[float]], expected: Sequence[float], policy: Policy
-) -> Sessions | None:
+) -> verdicts.Sessions | None:
     """Return the change of each of two sessions; None for one, or if one has too few changes."""
     if len(sessions) == 1 or min(map(len, sessions)) < policy.min_pairs:
         return None
     middles = [middle(session_changes, expected) for session_changes in sessions]
     all_changes = list(chain.from_iterable(sessions))
     sure = shift(all_changes, expected, policy.certainty)
-    return Sessions(middles, sure, policy.agreement)
+    return verdicts.Sessions(middles, sure, policy.agreement)
 
 
-def _suspicious(interval: Interval, threshold: float, policy: Policy) -> bool:
+def _suspicious(interval: verdicts.Interval, threshold: float, policy: Policy) -> bool:
     """Tell whether the change of one session needs a second session."""
     significant = interval.lower_bound > 0 and interval.middle >= policy.agreement * threshold
     return significant or interval.middle >= threshold
@@ -167,7 +156,7 @@ def decide_exactly(
     if not beyond:
         return Ruling(_decide_within(all_changes, worst, best, threshold))
     if len(sessions) == 1:
-        return Ruling(Verdict.UNCLEAR, Doubt.UNREPEATED, reproduced=False)
+        return Ruling(Verdict.UNCLEAR, verdicts.Doubt.UNREPEATED, reproduced=False)
     if not all(sessions):
         return Ruling(Verdict.UNCLEAR, SHORT, reproduced=False)
     if beyond == len(all_changes):
@@ -256,7 +245,7 @@ class MetricPairs:
         middle_change = middle(changes, self.expected)
         return plain_change(middle_change, self.gated.scale)
 
-    def interval(self) -> Interval | None:
+    def interval(self) -> verdicts.Interval | None:
         """Return the change of all sessions on the plain scale; None for too few pairs."""
         interval = shift(self.changes, self.expected, self.policy.confidence)
         pair_count = len(self.changes)
@@ -268,7 +257,7 @@ class MetricPairs:
         middle_change = plain_change(interval.middle, scale)
         lower_bound = plain_change(interval.lower_bound, scale)
         upper_bound = plain_change(interval.upper_bound, scale)
-        return Interval(
+        return verdicts.Interval(
             middle_change,
             lower_bound,
             upper_bound,

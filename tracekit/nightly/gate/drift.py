@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from tracekit.base import Verdict, short_commit
+from tracekit.base import Verdict, units
 from tracekit.nightly.gate.decision import POLICY
 from tracekit.nightly.gate.past import Past, past_of
 from tracekit.nightly.history.night import (
@@ -32,7 +32,7 @@ from tracekit.nightly.history.night import (
 from tracekit.nightly.history.pairs import plain_change
 from tracekit.nightly.history.steps import SURE, NightLevels, Series, levels, moves, trend_of
 from tracekit.nightly.history.trend_changes import Ramp
-from tracekit.workload import ANY_PROGRAM
+from tracekit.workload import plan
 
 _WINDOW = 3  # nights in a row that form a level to compare with; one alone may be odd
 _LATEST = 2  # nights that must lie above it, tonight included
@@ -362,7 +362,7 @@ def _commits(drift: Drift) -> str:
 def _range(base_commit: str, last_commit: str) -> str:
     if not base_commit or base_commit == last_commit:
         return ""
-    return f", in {short_commit(base_commit)}..{short_commit(last_commit)}"
+    return f", in {units.short_commit(base_commit)}..{units.short_commit(last_commit)}"
 
 
 def _search(drift: Drift | None, judged: Judged, entry: Entry, workloads: Path | None) -> str:
@@ -373,10 +373,10 @@ def _search(drift: Drift | None, judged: Judged, entry: Entry, workloads: Path |
     if not has_commits:
         return ""
     work = entry.candidate
-    if work.workload == ANY_PROGRAM:
+    if work.workload == plan.ANY_PROGRAM:
         return ""
-    base_commit = short_commit(drift.base_commit)
-    last_commit = short_commit(drift.last_commit)
+    base_commit = units.short_commit(drift.base_commit)
+    last_commit = units.short_commit(drift.last_commit)
     half_change = abs(drift.change) / 2
     values = [f"{name}={_text(value)}" for name, value in work.parameters.items()]
     base_work = f"{work.workload}@{base_commit}"

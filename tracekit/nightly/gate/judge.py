@@ -9,7 +9,7 @@ from dataclasses import replace
 from statistics import median
 
 from tracekit.analysis import METRICS, Better
-from tracekit.base import Verdict, sentence_of, short_commit
+from tracekit.base import Verdict, units, verdicts
 from tracekit.compare import RATES, STEP, middle
 from tracekit.nightly.gate.decision import POLICY, SHORT, MetricPairs, Policy, Ruling, is_exact
 from tracekit.nightly.gate.striking import find_striking
@@ -225,7 +225,7 @@ def _explain(case: MetricPairs, judged: Judged, ruling: Ruling) -> str:
         short = _short(case)
     doubt = ruling.doubt.format(limit=limit_words, short=short)
     change_interval = (judged.change, judged.low, judged.high)
-    sentence = sentence_of(ruling.verdict, formatter, change_interval, limit, doubt)
+    sentence = verdicts.sentence_of(ruling.verdict, formatter, change_interval, limit, doubt)
     if len(case.sessions) == 1:
         return sentence
     parts: list[str] = []
@@ -302,7 +302,7 @@ def _mark_same_commit(judged: Judged, commit: str) -> Judged:
 def same_code(commit: str) -> str:
     """Return the statement that a night compares a commit with itself."""
     return (
-        f"candidate and reference are the same commit, {short_commit(commit)}, so this night "
+        f"candidate and reference are the same commit, {units.short_commit(commit)}, so this night "
         "measures how much the machine varies by itself, and can find no change"
     )
 

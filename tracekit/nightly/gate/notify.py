@@ -9,14 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from tracekit.base import (
-    TracekitError,
-    UsageError,
-    find_program,
-    kill_group,
-    own_version,
-    write_whole,
-)
+from tracekit.base import TracekitError, UsageError, own_version, processes, programs, write_whole
 from tracekit.nightly.gate.report.junit import junit
 from tracekit.nightly.gate.report.model import GateReport
 from tracekit.nightly.gate.report.openmetrics import openmetrics
@@ -75,7 +68,7 @@ def tell(command: tuple[str, ...], report: GateReport, patience: float = PATIENC
     error. Neither its end nor that of its own processes changes the verdict.
     """
     try:
-        find_program(command[0], os.environ.get("PATH"))
+        programs.find_program(command[0], os.environ.get("PATH"))
         environment = os.environ | facts(report)
         process = subprocess.Popen(
             command,
@@ -93,7 +86,7 @@ def tell(command: tuple[str, ...], report: GateReport, patience: float = PATIENC
         return f"{command[0]} did not end within {patience:g} s, and was ended."
     finally:
         if process.poll() is None:
-            kill_group(process)
+            processes.kill_group(process)
             process.wait()
     if process.returncode:
         return f"{command[0]} ended with {process.returncode}."

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from tracekit.base import Interval, Verdict, sentence_of, verdict_of
+from tracekit.base import Verdict, verdicts
 from tracekit.nightly.history.night import Judged
 
 _STRIKING = 2.0  # times the threshold: from there on a change of a followed metric is reported
@@ -17,7 +17,7 @@ def find_striking(judged: Sequence[Judged]) -> str:
         if verdict is None or metric.change is None:
             continue
         change_interval = (metric.change, metric.low, metric.high)
-        words = sentence_of(verdict, metric.formatter, change_interval, metric.threshold)
+        words = verdicts.sentence_of(verdict, metric.formatter, change_interval, metric.threshold)
         sentence = f"{metric.metric} is {words}, but is followed only."
         log_change = math.log1p(metric.change)
         striking[sentence] = abs(log_change)
@@ -33,12 +33,12 @@ def _find_striking_verdict(metric: Judged) -> Verdict | None:
     middle_change = math.log1p(metric.change)
     lower_change = math.log1p(metric.low)
     upper_change = math.log1p(metric.high)
-    ends = Interval(middle_change, lower_change, upper_change)
+    ends = verdicts.Interval(middle_change, lower_change, upper_change)
     turn = 1
     if metric.better != "lower":
         turn = -1
     log_threshold = math.log1p(metric.threshold)
-    verdict, _ = verdict_of(ends.orient(turn), log_threshold)
+    verdict, _ = verdicts.verdict_of(ends.orient(turn), log_threshold)
     is_far = abs(metric.change) >= _STRIKING * metric.threshold
     if is_far and verdict in {Verdict.WORSE, Verdict.BETTER}:
         return verdict

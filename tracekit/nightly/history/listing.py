@@ -18,7 +18,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracekit.base import decode_json, quantity, short_commit, stamp
+from tracekit.base import decode_json, units
 from tracekit.compare import middle
 from tracekit.nightly.history.night import (
     DOCUMENT,
@@ -201,7 +201,7 @@ def _row_of_night(night: Line, pinned: Collection[str]) -> dict[str, str]:
         outcome += " (partial)"
     change = night.words or _shorten_reason(night.reason)
     pairs = f"{night.pairs} of {night.measured}"
-    commit = short_commit(night.commit, _DIGITS)
+    commit = units.short_commit(night.commit, _DIGITS)
     return {
         "at": night.started,
         "night": name,
@@ -217,7 +217,7 @@ def _row_of_night(night: Line, pinned: Collection[str]) -> dict[str, str]:
 def _row_of_missed(miss: Missed) -> dict[str, str]:
     return {
         "at": miss.due,
-        "night": stamp(miss.due),
+        "night": units.stamp(miss.due),
         "plan": miss.plan,
         "machine": miss.machine,
         "outcome": "missed",
@@ -241,20 +241,20 @@ def _row_of_point(series: Series, point: Point) -> Sequence[str]:
     change = series.formatter.format_change(point.change, point.low, point.high)
     outcome = str(point.outcome or point.night_outcome or "")
     return (
-        stamp(point.at),
+        units.stamp(point.at),
         _format_value(point.value, series),
         _format_value(point.reference, series),
         change or _shorten_reason(point.reason),
         str(point.pairs),
         outcome,
-        short_commit(point.commit, _DIGITS),
+        units.short_commit(point.commit, _DIGITS),
     )
 
 
 def _format_value(value: float | None, series: Series) -> str:
     if value is None:
         return ""
-    return quantity(value, series.unit)
+    return units.quantity(value, series.unit)
 
 
 def held_on(machine: str, accepted: Sequence[Accepted]) -> list[Held]:

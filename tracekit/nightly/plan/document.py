@@ -9,16 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tracekit.base import (
-    InputError,
-    ToolError,
-    UsageError,
-    find_shipped_folder,
-    git,
-    read_input,
-    require_apart,
-    write_whole,
-)
+from tracekit.base import InputError, ToolError, UsageError, files, git, outputs, write_whole
 
 Route = tuple[str | int, ...]
 
@@ -105,7 +96,7 @@ def _read(file: Path) -> Document:
         relative_file = file.absolute().relative_to(Path.cwd())
         display_name = str(relative_file)
     try:
-        text = read_input(file).decode("utf-8-sig")
+        text = files.read_input(file).decode("utf-8-sig")
         table = tomllib.loads(text)
     except FileNotFoundError:
         raise UsageError(f"There is no file {display_name}.", hint=_HINT) from None
@@ -147,7 +138,7 @@ def _lines(text: str) -> Iterator[tuple[Route, int]]:
             holder = route
 
 
-STARTER = find_shipped_folder("templates") / "nightly" / OWN
+STARTER = files.find_shipped_folder("templates") / "nightly" / OWN
 _COMMIT = "1a2b3c4d5e6f"
 
 
@@ -162,7 +153,7 @@ def write_starter(file: Path = Path(OWN)) -> Path:
             f"{shared} has a plan, or is for others as well: a new plan needs a file of its own.",
             hint=f"`tracekit nightly --init {OWN}` writes it, in a folder without a plan.",
         )
-    require_apart([file])
+    outputs.require_apart([file])
     starter_text = STARTER.read_text(encoding="utf-8")
     text = starter_text.replace(_COMMIT, _commit(file.parent))
     if file.exists() or file.is_symlink():

@@ -16,10 +16,11 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import msgspec
 from msgspec import Meta
 
-from tracekit.base import UsageError, size_of
+from tracekit.base import UsageError, units
 from tracekit.compare import Scale
 from tracekit.machine import THERMAL_PRESSURES, StateLimits
-from tracekit.workload import METAL_SYSTEM_TRACE, NeighbourModules, plan
+from tracekit.workload import NeighbourModules, plan
+from tracekit.workload import plan as workload_plan
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,9 @@ Command = Annotated[
 ]
 Commands = Annotated[tuple[Command, ...], Meta(description="array of commands")]
 Seconds = Annotated[float, FromText('time such as "5s", or seconds', _seconds)]
-Bytes = Annotated[int, FromText('size such as "1GiB", or bytes', size_of), Meta(ge=0, le=1 << 60)]
+Bytes = Annotated[
+    int, FromText('size such as "1GiB", or bytes', units.size_of), Meta(ge=0, le=1 << 60)
+]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Pressure = Annotated[
     int,
@@ -268,7 +271,7 @@ class Capture:
     warmup: Annotated[int, Meta(ge=0, le=10_000)] = 5
     traced: Annotated[int, Meta(ge=0, le=100)] = 1
     recorder: plan.RecorderChoice = "auto"
-    templates: Annotated[Texts, Meta(min_length=1)] = (METAL_SYSTEM_TRACE,)
+    templates: Annotated[Texts, Meta(min_length=1)] = (workload_plan.METAL_SYSTEM_TRACE,)
     counters: plan.CountersChoice = "auto"
     telemetry: plan.TelemetryChoice = "auto"
     time_limit: Annotated[Seconds, Meta(ge=0.1, le=3600)] = 5.0

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tracekit.analysis import METRICS, RULES, Better
-from tracekit.base import InputError, UsageError, find_similar, least_pairs, suggest_name
+from tracekit.base import InputError, UsageError, find_similar, paired, suggest_name
 from tracekit.compare import Scale
 from tracekit.machine import StateLimits
 from tracekit.nightly.history.night import ANCHORED
@@ -26,8 +26,8 @@ from tracekit.nightly.plan.plan import (
     add_digest,
     allow_imports,
 )
-from tracekit.record import parse_pattern
-from tracekit.workload import ANY_PROGRAM, find
+from tracekit.record import patterns
+from tracekit.workload import find, plan
 
 _COMMIT_KEYS = ("revision", "merge_base", "previous_night")
 
@@ -290,11 +290,11 @@ class _Reading:
                     right = False
         for words in values.get("read", ()):
             try:
-                parse_pattern(words)
+                patterns.parse_pattern(words)
             except UsageError as error:
                 self._refuse(("read",), f"is wrong: {error.message}", error.hint)
                 right = False
-        values |= {"workload": ANY_PROGRAM, "traced": 0, "parity": "off"}
+        values |= {"workload": plan.ANY_PROGRAM, "traced": 0, "parity": "off"}
         return right
 
     def _extend_route(self, *keys: str) -> Route:
@@ -345,7 +345,7 @@ class _Reading:
         self, keys: tuple[str, ...], name: str, parameters: dict[str, Any], capture: Capture
     ) -> None:
         """Load the workload of a side, whose table lies at `keys`, and bind its parameters."""
-        if name == ANY_PROGRAM:
+        if name == plan.ANY_PROGRAM:
             words = "is any program, which cannot be measured in turns."
             self._refuse((*keys, "workload"), words)
             return
@@ -389,7 +389,7 @@ class _Reading:
 
     def _check_pairs(self, metrics: Sequence[Gated], capture: Capture) -> None:
         """Check that there are enough pairs for the metrics that decide."""
-        minimum_pairs = least_pairs()
+        minimum_pairs = paired.least_pairs()
         if capture.pairs >= minimum_pairs:
             return
         words = (
@@ -454,7 +454,7 @@ def _lacking_traces(gated: Gated, capture: Capture) -> list[tuple[str, str]]:
         return []
     if not capture.traced:
         return [("comes from traces, and traced is 0.", _TRACED)]
-    minimum_pairs = least_pairs()
+    minimum_pairs = paired.least_pairs()
     is_exact = gated.scale == "difference" and is_count(gated.metric)
     if not gated.gate or is_exact or capture.traced >= minimum_pairs:
         return []

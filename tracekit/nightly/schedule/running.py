@@ -10,22 +10,13 @@ from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from tracekit.base import (
-    HeldError,
-    StopPolicy,
-    ToolError,
-    locks,
-    notes_folder,
-    shared_lock,
-    start_child,
-    system,
-)
+from tracekit.base import ToolError, files, locks, processes, shared_lock, system
 from tracekit.nightly.plan.plan import NightPlan
 
 log = logging.getLogger(__name__)
 
 _CAFFEINATE = Path("/usr/bin/caffeinate")
-_STOP = StopPolicy(((signal.SIGTERM, 5.0), (system.SIGKILL, 5.0)))
+_STOP = processes.StopPolicy(((signal.SIGTERM, 5.0), (system.SIGKILL, 5.0)))
 
 
 @contextmanager
@@ -40,7 +31,7 @@ def awake(program: Path = _CAFFEINATE, system: str = sys.platform) -> Generator[
             argv = (str(program), "-i", "-s", "-w", str(os.getpid()))
             null = subprocess.DEVNULL
             try:
-                child = start_child(argv, _STOP, env=os.environ, stdout=null, stderr=null)
+                child = processes.start_child(argv, _STOP, env=os.environ, stdout=null, stderr=null)
                 stack.callback(child.stop)
             except OSError as error:
                 log.warning("%s cannot be started, so this Mac may fall asleep: %s", program, error)
@@ -81,7 +72,7 @@ def only_one(plan: NightPlan) -> Generator[str]:
     else an empty text.
     """
     plan_words = f"{plan.name} ({plan.file})"
-    user_lock = locks.place_of("night", notes_folder())
+    user_lock = locks.place_of("night", files.notes_folder())
     output_lock = plan.output / LOCK
     with ExitStack() as stack:
         for path, location, reason in (
@@ -90,11 +81,11 @@ def only_one(plan: NightPlan) -> Generator[str]:
         ):
             try:
                 stack.enter_context(locks.holding(path, reason, plan_words))
-            except HeldError as error:
+            except locks.HeldError as error:
                 raise _another(location, error.holder) from None
         try:
             _, remark = stack.enter_context(shared_lock.holding("night"))
-        except HeldError as error:
+        except locks.HeldError as error:
             raise ToolError(
                 f"Another night runs on this machine{shared_lock.words(error)}.",
                 hint=f"{_WAIT} It is another user's, or has another home.",

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from xml.parsers.expat import ExpatError
 
-from tracekit.base import ToolError, TracekitError, exit_words, write_whole
+from tracekit.base import ToolError, TracekitError, processes, write_whole
 from tracekit.nightly.schedule.job import Job, names_of
 from tracekit.record import Completed, run
 
@@ -67,7 +67,7 @@ def flatten_output(completed: Completed) -> str:
 def make_refusal(completed: Completed, problem: str, hint: str) -> ToolError:
     """Return an error with the words of a program that refused."""
     line = shlex.join(completed.argv)
-    code = exit_words(completed.returncode)
+    code = processes.exit_words(completed.returncode)
     words = flatten_output(completed) or "It said nothing."
     return ToolError(f"{problem}: `{line}` failed with {code}: {words}", hint=hint)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from tracekit.base import ToolError, TracekitError, decode_json, exit_words, last_words, write_whole
+from tracekit.base import ToolError, TracekitError, decode_json, last_words, processes, write_whole
 from tracekit.nightly.schedule.job import Job
 from tracekit.nightly.schedule.schedulers import Launchd, ask, make_refusal, property_list
 
@@ -101,7 +101,7 @@ def _await_end(launchd: Launchd, label: str, folder: Path, seconds: float) -> No
         last_exit = launchd.look(label).last_exit
         if last_exit is not None and not (folder / "capture.code").exists():
             raise _make_failure(
-                f"the job ended with {exit_words(last_exit)} before it could record.",
+                f"the job ended with {processes.exit_words(last_exit)} before it could record.",
                 last_words(folder / "log.txt"),
             )
         if time.monotonic() >= until:
@@ -114,12 +114,14 @@ def _judge(folder: Path) -> tuple[str, ...]:
     codes = {name: _read_code(folder / f"{name}.code") for name in ("plan", "doctor", "capture")}
     if codes["plan"] != 0:
         words = last_words(folder / "plan.txt")
-        raise _make_failure(f"the plan ended with {exit_words(codes['plan'])}.", words)
+        raise _make_failure(f"the plan ended with {processes.exit_words(codes['plan'])}.", words)
     if codes["doctor"] == ToolError.exit_code:
         raise _make_failure("the doctor found an obstacle.", _failed_facts(folder / "doctor.json"))
     if codes["capture"] not in {_QUIET, _NO_ROWS}:
         words = last_words(folder / "capture.txt")
-        raise _make_failure(f"the capture ended with {exit_words(codes['capture'])}.", words)
+        raise _make_failure(
+            f"the capture ended with {processes.exit_words(codes['capture'])}.", words
+        )
     ends = f"the doctor ended with {codes['doctor']}, a capture of 2 s with {codes['capture']}"
     remarks = [f"Rehearsed by launchd: the plan was read, {ends}."]
     if codes["capture"] == _NO_ROWS:

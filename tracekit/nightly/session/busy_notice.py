@@ -3,7 +3,7 @@
 import os
 import time
 
-from tracekit.machine import busy_words, find_busiest
+from tracekit.machine import busy
 from tracekit.record import Progress
 
 AFTER = 10.0
@@ -26,10 +26,10 @@ def with_busy_notice(
     def say(words: str) -> None:
         nonlocal looked, notice
         if time.monotonic() - looked >= delay:
-            busiest = find_busiest()
+            busiest = busy.find_busiest()
             notice = ""
             if sum(process.cores for process in busiest) > allowed:
-                notice = f"; the machine is busy: {busy_words(busiest)}"
+                notice = f"; the machine is busy: {busy.busy_words(busiest)}"
             looked = time.monotonic()
         progress(f"{words}{notice}")
 

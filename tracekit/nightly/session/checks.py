@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tracekit.base import exit_words
+from tracekit.base import processes
 from tracekit.nightly.session.child import PreparedCapture
 from tracekit.nightly.session.program import ParityError, Program, last_words, run
 
@@ -40,7 +40,7 @@ def _require(
     status = run(program, prepared.bounds, TIME_LIMIT)
     if status != 0:
         raise ParityError(
-            f"The check {program.line} ended with {exit_words(status)}.{last_words(log)}",
+            f"The check {program.line} ended with {processes.exit_words(status)}.{last_words(log)}",
             hint=f"All that it said is in {log}.",
         )
 

@@ -11,29 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from tracekit.base import Child, InputError, ToolError, UsageError, exit_words, quote_path
+from tracekit.base import InputError, ToolError, UsageError, processes, quote_path
 from tracekit.nightly.history.night import Described, Quantity
 from tracekit.nightly.history.night import Side as Role
 from tracekit.nightly.plan.plan import Capture, NightPlan
 from tracekit.nightly.session.program import Bounds, Program, Timeouts, last_words, start
 from tracekit.nightly.session.variants import CodeVariant, candidate_of, reference_of
 from tracekit.record import Supervisor
-from tracekit.workload import (
-    PROTOCOL,
-    Calibrate,
-    ChildAnswer,
-    ChildRequest,
-    Finish,
-    Finished,
-    Hello,
-    Prepare,
-    Ready,
-    RunSteps,
-    StepTimes,
-    answer_of,
-    line_of,
-    resident_command,
-)
+from tracekit.workload import protocol, resident_command
 
 _CHUNK = 1 << 16
 _LONGEST = 1 << 28  # bytes of one answer
@@ -50,15 +35,15 @@ class RemoteWorkload:
     """
 
     name: str
-    child: Child
+    child: processes.Child
     log: Path
     since: int
     bounds: Bounds
-    hello: Hello = field(default_factory=lambda: Hello(0))
-    ready: Ready = field(default_factory=lambda: Ready(""))
+    hello: protocol.Hello = field(default_factory=lambda: protocol.Hello(0))
+    ready: protocol.Ready = field(default_factory=lambda: protocol.Ready(""))
     _buffer: bytes = b""
 
-    def greet(self, python: Path) -> Hello:
+    def greet(self, python: Path) -> protocol.Hello:
         """Wait for its greeting; raise ToolError if its tracekit is missing or does not fit."""
         try:
             hello_answer = self._answer(self.bounds.timeouts.hello)
@@ -72,69 +57,69 @@ class RemoteWorkload:
                 f"{quote_path(python)} .` in its clone, or let the revision bring one by its "
                 "`setup` or `pythonpath`.",
             ) from None
-        if self.hello.protocol != PROTOCOL:
+        if self.hello.protocol != protocol.PROTOCOL:
             raise ToolError(
                 f"The interpreter {python} of {self.name} has tracekit {self.hello.tracekit}, "
                 f"which takes turns by protocol {self.hello.protocol}; this one does by protocol "
-                f"{PROTOCOL}.",
+                f"{protocol.PROTOCOL}.",
                 hint="Install the same tracekit in both.",
             )
         return self.hello
 
-    def prepare(self, task: Prepare) -> Ready:
+    def prepare(self, task: protocol.Prepare) -> protocol.Ready:
         """Let it prepare its workload and warm it up."""
         self.begin_preparing(task)
         return self.end_preparing()
 
-    def begin_preparing(self, task: Prepare) -> None:
+    def begin_preparing(self, task: protocol.Prepare) -> None:
         """Ask it to prepare its workload and warm it up, and do not wait."""
-        self._send(ChildRequest(prepare=task))
+        self._send(protocol.ChildRequest(prepare=task))
 
-    def end_preparing(self) -> Ready:
+    def end_preparing(self) -> protocol.Ready:
         """Wait until it is prepared."""
         ready_answer = self._answer(self.bounds.timeouts.ready)
         self.ready = _require_answer(ready_answer.ready)
         return self.ready
 
-    def run_steps(self, task: RunSteps) -> StepTimes:
+    def run_steps(self, task: protocol.RunSteps) -> protocol.StepTimes:
         """Let it step for a while."""
         least_steps_time = (task.least + 2) * self.ready.last / _SECOND
         expected = task.seconds + task.wake + least_steps_time
         limit = self.bounds.timeouts.turn + 10 * expected
-        steps_answer = self.ask(ChildRequest(steps=task), limit)
+        steps_answer = self.ask(protocol.ChildRequest(steps=task), limit)
         return _require_answer(steps_answer.steps)
 
-    def calibrate(self, task: Calibrate) -> int:
+    def calibrate(self, task: protocol.Calibrate) -> int:
         """Let it do the calibration work, and return the time that it took, in ns."""
-        request = ChildRequest(calibration=task)
+        request = protocol.ChildRequest(calibration=task)
         answer = self.ask(request, self.bounds.timeouts.calibration)
         return _require_answer(answer.calibration).nanoseconds
 
     def begin_finishing(self) -> None:
         """Ask it to end its work, and do not wait."""
         self.child.note_descendants()
-        self._send(ChildRequest(finish=Finish()))
+        self._send(protocol.ChildRequest(finish=protocol.Finish()))
 
-    def end_finishing(self) -> Finished:
+    def end_finishing(self) -> protocol.Finished:
         """Wait for its results and for its end."""
         limit = self.bounds.timeouts.finish
         finished = _require_answer(self._answer(limit).finished)
         self.child.wait(limit)
         return finished
 
-    def ask(self, request: ChildRequest, limit: float) -> ChildAnswer:
+    def ask(self, request: protocol.ChildRequest, limit: float) -> protocol.ChildAnswer:
         """Send a request and wait for the answer, for `limit` seconds."""
         self._send(request)
         return self._answer(limit)
 
-    def _send(self, request: ChildRequest) -> None:
+    def _send(self, request: protocol.ChildRequest) -> None:
         pipe = self.child.process.stdin
         assert pipe is not None
         with suppress(OSError):  # a child that has ended gives no answer
-            pipe.write(line_of(request))
+            pipe.write(protocol.line_of(request))
             pipe.flush()
 
-    def _answer(self, limit: float) -> ChildAnswer:
+    def _answer(self, limit: float) -> protocol.ChildAnswer:
         answer_deadline = time.monotonic() + limit
         line = self._line(min(answer_deadline, self.bounds.deadline))
         if line is None:
@@ -144,7 +129,7 @@ class RemoteWorkload:
                 f"{last_words(self.log, self.since)}"
             )
         try:
-            answer = answer_of(line)
+            answer = protocol.answer_of(line)
         except InputError as error:
             raise ToolError(f"{self._capital} gave an invalid answer: {error.message}") from error
         if answer.failed is not None:
@@ -169,7 +154,7 @@ class RemoteWorkload:
                 parts.append(os.read(handle, _CHUNK))
                 if not parts[-1] or len(parts) * _CHUNK > _LONGEST:
                     self.child.wait(self.bounds.timeouts.leave)
-                    status_words = exit_words(self.child.exit_status)
+                    status_words = processes.exit_words(self.child.exit_status)
                     log_tail = last_words(self.log, self.since)
                     raise ToolError(
                         f"{self._capital} ended in the middle of its work, with "

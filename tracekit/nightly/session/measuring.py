@@ -25,7 +25,7 @@ from tracekit.nightly.session.child import (
 from tracekit.nightly.session.program_runs import run_program, with_program_metrics
 from tracekit.nightly.session.turn_values import require_steps, values_of, worst
 from tracekit.nightly.session.variants import CodeVariant
-from tracekit.workload import Calibrate, Finished, Prepare, RunSteps, StepTimes
+from tracekit.workload import protocol
 
 LEAST = 5
 """The least number of steps in a turn."""
@@ -130,7 +130,7 @@ def _run_group(
     with ExitStack() as stack:
         unique_letters = list(dict.fromkeys(letters))
         children = _prepare_children(prepared, unique_letters, stack)
-        runs: dict[str, list[StepTimes]] = {letter: [] for letter in children}
+        runs: dict[str, list[protocol.StepTimes]] = {letter: [] for letter in children}
         state_before = looks.look_before(list(children.values()))
         for letter in letters:
             step_times = _run(prepared, children[letter], seconds)
@@ -213,7 +213,7 @@ def measure_planted(
 def _planted_pair(
     prepared: PreparedCapture, share: float, number: int, looks: "_Looks"
 ) -> PlantedPair:
-    runs: dict[str, list[StepTimes]] = {"a": [], "b": [], "p": []}
+    runs: dict[str, list[protocol.StepTimes]] = {"a": [], "b": [], "p": []}
     with ExitStack() as stack:
         children = _prepare_children(prepared, ["a", "b"], stack)
         state_before = looks.look_before(list(children.values()))
@@ -231,13 +231,13 @@ def _planted_pair(
             child.end_finishing()
     values: dict[str, Values] = {}
     for letter, turns in runs.items():
-        values[letter] = values_of(turns, Finished())
+        values[letter] = values_of(turns, protocol.Finished())
     plain_pair = Pair(1, number, "abba", False, values["a"], values["b"], state_before, state_after)
     planted_pair = replace(plain_pair, order="bppb", candidate=values["p"])
     return PlantedPair(plain_pair, planted_pair)
 
 
-def _median_step_time(turns: Sequence[StepTimes]) -> float:
+def _median_step_time(turns: Sequence[protocol.StepTimes]) -> float:
     step_times: list[int] = []
     for turn in turns:
         step_times.extend(turn.times)
@@ -262,7 +262,7 @@ def _prepare_children(
         variant = variants[letter]
         child.greet(variant.python)
         parameters = dict(variant.parameters)
-        task = Prepare(variant.workload, variant.workloads, parameters, warmup)
+        task = protocol.Prepare(variant.workload, variant.workloads, parameters, warmup)
         child.begin_preparing(task)
     for letter, child in children.items():
         ready = child.end_preparing()
@@ -275,10 +275,10 @@ def _prepare_children(
 
 def _run(
     prepared: PreparedCapture, child: RemoteWorkload, seconds: float, planted: float = 0.0
-) -> StepTimes:
+) -> protocol.StepTimes:
     prepared.bounds.require_time(_BETWEEN)
     longest_wake = min(WAKE, seconds / 6)
-    task = RunSteps(seconds, LEAST, longest_wake, planted)
+    task = protocol.RunSteps(seconds, LEAST, longest_wake, planted)
     turn = require_steps(child.name, child.run_steps(task))
     if turn.specializations:
         prepared.remark(f"Pipelines were made while {child.name} was measured, though it was warm.")
@@ -325,9 +325,9 @@ class _Looks:
             return None
         calibration = self._started_calibration()
         if child is None:  # the device of a program is not known
-            return calibration.calibrate(Calibrate("cpu"))
+            return calibration.calibrate(protocol.Calibrate("cpu"))
         device = "cpu" if child.ready.backend == "cpu" else "gpu"
-        request = Calibrate(device, mlx=bool(child.ready.mlx))
+        request = protocol.Calibrate(device, mlx=bool(child.ready.mlx))
         return calibration.calibrate(request)
 
     def _started_calibration(self) -> RemoteWorkload:

@@ -12,15 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from tracekit.base import (
-    Child,
-    InconclusiveError,
-    ProgramError,
-    RecordingError,
-    StopPolicy,
-    ToolError,
-    system,
-)
+from tracekit.base import InconclusiveError, RecordingError, ToolError, processes, programs, system
 from tracekit.base import last_words as _last_words
 from tracekit.record import Supervisor
 
@@ -49,10 +41,10 @@ class Timeouts:
     leave: float = 2.0
 
     @property
-    def policy(self) -> StopPolicy:
+    def policy(self) -> processes.StopPolicy:
         """The policy for a child: it leaves after its step once nobody asks any more."""
         waits = ((0, self.leave), (signal.SIGTERM, self.leave), (system.SIGKILL, 5.0))
-        return StopPolicy(waits, group=True, lifeline=True)
+        return processes.StopPolicy(waits, group=True, lifeline=True)
 
 
 @dataclass(frozen=True)
@@ -79,7 +71,7 @@ class Bounds:
 
 
 # A program that records needs time to save its recording when it is asked to stop.
-POLICY = StopPolicy(((signal.SIGINT, 30.0), (signal.SIGTERM, 5.0), (system.SIGKILL, 5.0)))
+POLICY = processes.StopPolicy(((signal.SIGINT, 30.0), (signal.SIGTERM, 5.0), (system.SIGKILL, 5.0)))
 
 
 @dataclass(frozen=True)
@@ -152,8 +144,12 @@ def last_words(log: Path, since: int = 0) -> str:
 
 
 def start(
-    program: Program, supervisor: Supervisor, policy: StopPolicy = POLICY, *, pipe: bool = False
-) -> tuple[Child, int]:
+    program: Program,
+    supervisor: Supervisor,
+    policy: processes.StopPolicy = POLICY,
+    *,
+    pipe: bool = False,
+) -> tuple[processes.Child, int]:
     """Start a program; return it, and the byte of its log at which it begins."""
     with ExitStack() as stack:
         try:
@@ -173,7 +169,7 @@ def start(
             )
         except OSError as error:
             hint = ""
-            if isinstance(error, ProgramError):
+            if isinstance(error, programs.ProgramError):
                 hint = error.hint
             message = f"{program.argv[0]} cannot be started: {error.strerror}."
             raise ToolError(message, hint=hint) from error

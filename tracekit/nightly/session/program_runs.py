@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 
-from tracekit.base import ToolError, exit_words, require_program
+from tracekit.base import ToolError, processes, programs
 from tracekit.nightly.history.night import Quantity, Values
 from tracekit.nightly.plan.plan import Capture, Gated
 from tracekit.nightly.session.child import PreparedCapture
 from tracekit.nightly.session.program import Program, last_words, run_timed
 from tracekit.nightly.session.variants import CodeVariant
-from tracekit.record import parse_pattern, read_printed, read_texts
+from tracekit.record import patterns as record_patterns
+from tracekit.record import throughput
 from tracekit.workload import WALL_TIME
 
 _LONGEST = 3600.0  # seconds of one run
@@ -22,21 +23,21 @@ def run_program(prepared: PreparedCapture, variant: CodeVariant) -> Values:
     bounds = prepared.bounds
     log = prepared.log_of(variant.role)
     output = log.with_suffix(".out")
-    require_program(variant.command[0], variant.env.get("PATH"))
+    programs.require_program(variant.command[0], variant.env.get("PATH"))
     program = Program(variant.command, variant.env, variant.cwd, log, output)
     time_limit = bounds.cap(_LONGEST)
     program_run = run_timed(program, bounds.supervisor, time_limit)
     if program_run.status != 0:
         bounds.require_time(f"while {program.line} ran; it was ended")
-        status_words = exit_words(program_run.status)
+        status_words = processes.exit_words(program_run.status)
         raise ToolError(
             f"{program.line} ended with {status_words}.{last_words(log, program_run.since)}",
             hint=f"Its output is in {log} and {output.name}.",
         )
-    texts = [read_printed(output), read_printed(log, program_run.since)]
-    patterns = [parse_pattern(words) for words in prepared.capture.read]
+    texts = [throughput.read_printed(output), throughput.read_printed(log, program_run.since)]
+    patterns = [record_patterns.parse_pattern(words) for words in prepared.capture.read]
     values: Values = {}
-    for name, result in read_texts(texts, patterns).items():
+    for name, result in throughput.read_texts(texts, patterns).items():
         if result.value is not None:
             values[name] = (float(result.value),)
             quantity = Quantity(result.unit, result.better)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tracekit.analysis import load
-from tracekit.base import InconclusiveError, Recording, ToolError, TracekitError, exit_words
+from tracekit.base import InconclusiveError, Recording, ToolError, TracekitError, processes
 from tracekit.machine import Watch
 from tracekit.nightly.history.night import Pair, Quantity, Values
 from tracekit.nightly.session.checks import TIME_LIMIT
@@ -126,7 +126,8 @@ def _capture(
         if recovered is not None:
             return recovered, False
         raise ToolError(
-            f"The traced capture of {name} ended with {exit_words(status)}.{last_words(log)}",
+            f"The traced capture of {name} ended with "
+            f"{processes.exit_words(status)}.{last_words(log)}",
             hint=f"Its files are in {recording.folder}; to repeat it by hand: {program.line}",
         )
     try:

@@ -11,7 +11,7 @@ from tracekit.base import Overhead, ToolError
 from tracekit.compare import quantile
 from tracekit.machine import State
 from tracekit.nightly.history.night import Pair, Values
-from tracekit.workload import Finished, StepTimes
+from tracekit.workload import protocol
 
 ENOUGH = 100
 """The least number of steps in a turn whose 99th percentile is reported."""
@@ -19,7 +19,7 @@ STEP_TIME = "step_p50"
 _SECOND = 1e9
 
 
-def values_of(turns: Sequence[StepTimes], finished: Finished) -> Values:
+def values_of(turns: Sequence[protocol.StepTimes], finished: protocol.Finished) -> Values:
     """Return the value of each metric in each turn, then the results of the workload itself.
 
     Turns that mix several variants, to compare them, give no step time. A result of the workload
@@ -46,7 +46,7 @@ def traced_values(result: Result) -> Values:
     return {name: (float(value),) for name, value in numbers.items() if value is not None}
 
 
-def require_steps(name: str, turn: StepTimes) -> StepTimes:
+def require_steps(name: str, turn: protocol.StepTimes) -> protocol.StepTimes:
     """Return the turn; raise ToolError if none of its steps did any work."""
     if turn.times and turn.length > 0:
         return turn
@@ -103,7 +103,7 @@ def _step_times(pairs: Sequence[Pair]) -> list[float]:
     return step_times
 
 
-def _of_turn(turn: StepTimes) -> Iterator[tuple[str, float]]:
+def _of_turn(turn: protocol.StepTimes) -> Iterator[tuple[str, float]]:
     seconds = turn.length / _SECOND
     yield "step_rate", len(turn.times) / seconds
     if len(turn.variants) > 1:

@@ -24,7 +24,7 @@ from tracekit.nightly.session.worktree import (
     repository,
 )
 from tracekit.record import own_environment
-from tracekit.workload import Hello, find
+from tracekit.workload import find, protocol
 
 _SHORT = 7  # digits of a commit, as git shows them
 
@@ -65,7 +65,7 @@ class CodeVariant:
         words = ", ".join(self.difference) or line
         return Described(self.workload, {"program": line}, commit=self.commit, words=words)
 
-    def describe_workload(self, hello: Hello) -> Described:
+    def describe_workload(self, hello: protocol.Hello) -> Described:
         """Return the description of a workload, with facts from its interpreter's `hello`."""
         words = list(self.difference)
         if self.role == "reference" and self.python != Path(sys.executable):

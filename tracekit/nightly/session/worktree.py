@@ -24,11 +24,11 @@ from tracekit.base import (
     UsageError,
     complaint,
     done,
-    exit_words,
+    files,
     git,
+    locks,
     make_timestamp,
-    notes_folder,
-    open_lock_file,
+    processes,
     save,
     system,
 )
@@ -199,7 +199,7 @@ def checked_out(worktree: Worktree, bounds: Bounds) -> Generator[Path]:
 def _place(repository: Repository) -> Path:
     encoded_top = os.fsencode(repository.top)
     digest = hashlib.sha256(encoded_top).hexdigest()[:12]
-    return notes_folder().resolve() / "worktrees" / digest
+    return files.notes_folder().resolve() / "worktrees" / digest
 
 
 def _make(worktree: Worktree, bounds: Bounds) -> None:
@@ -234,7 +234,7 @@ def _set_up(worktree: Worktree, bounds: Bounds) -> None:
     if status != 0:
         raise ToolError(
             f"The setup of revision {worktree.commit[:12]}, {program.line}, ended with "
-            f"{exit_words(status)}.{last_words(worktree.log)}",
+            f"{processes.exit_words(status)}.{last_words(worktree.log)}",
             hint=f"All that it said is in {worktree.log}.",
         )
 
@@ -268,7 +268,7 @@ def _prune(worktree: Worktree) -> None:
 
 def _lock_file(folder: Path) -> AbstractContextManager[int]:
     reason = "Revisions are checked out next to it; TRACEKIT_CACHE names another place."
-    return open_lock_file(folder.with_suffix(".lock"), reason)
+    return locks.open_lock_file(folder.with_suffix(".lock"), reason)
 
 
 def _take(handle: int, how: int, worktree: Worktree, bounds: Bounds) -> None:

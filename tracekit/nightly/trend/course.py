@@ -13,7 +13,7 @@ from string import ascii_uppercase
 from typing import Literal, Self
 from urllib.parse import quote
 
-from tracekit.base import Overhead, percent, short_commit
+from tracekit.base import Overhead, units
 from tracekit.nightly.history.night import (
     ANCHORED,
     Accepted,
@@ -116,8 +116,8 @@ def cost_of(overhead: Overhead | None) -> str:
         return f"The cost of tracing is not known{reason}."
     doubt = ""
     if overhead.spread is not None:
-        doubt = f" ± {percent(overhead.spread)}"
-    return f"Tracing costs {percent(overhead.ratio)}{doubt} of a step's time."
+        doubt = f" ± {units.percent(overhead.spread)}"
+    return f"Tracing costs {units.percent(overhead.ratio)}{doubt} of a step's time."
 
 
 def format_count(number: int, noun: str) -> str:
@@ -416,7 +416,7 @@ def _facts(fared: Fared) -> Mapping[str, str]:
     facts: dict[str, str] = {}
     for name, value in flat(night.environment):
         facts[_SPELLED.get(name, name)] = value
-    facts["plan"] = short_commit(night.digest)
+    facts["plan"] = units.short_commit(night.digest)
     facts["backend"] = entry.backend
     sides = (("candidate", entry.candidate), ("reference", entry.reference))
     for side, described in sides:
@@ -424,7 +424,7 @@ def _facts(fared: Fared) -> Mapping[str, str]:
             facts[f"{side}'s Python"] = described.python
             facts[f"{side}'s MLX"] = described.mlx
             facts[f"{side}'s tracekit"] = described.tracekit
-            facts[f"{side}'s commit"] = short_commit(described.commit)
+            facts[f"{side}'s commit"] = units.short_commit(described.commit)
     return {name: value for name, value in facts.items() if value}
 
 

@@ -8,7 +8,7 @@ from statistics import median
 
 import numpy as np
 
-from tracekit.base import quantity, short_commit
+from tracekit.base import units
 from tracekit.nightly.history.night import Judged, moment_of
 from tracekit.nightly.history.pairs import plain_change
 from tracekit.nightly.history.steps import Point, Series, anchors_of, levels, moves
@@ -36,7 +36,7 @@ from tracekit.nightly.trend.picture import (
     lines,
     nights,
 )
-from tracekit.report import Axis, Shape, binary, heading, linear
+from tracekit.report import chart, heading
 
 RECENT = 120  # nights that all have marks; of older nights only the striking ones have marks
 _WIDE = 960
@@ -75,8 +75,8 @@ def summary_of(curve: Curve) -> str:
     nights = format_count(len(series.points), "night")
     if not known_points:
         return f"{nights}, none with a value."
-    lowest = quantity(min(values), series.unit)
-    highest = quantity(max(values), series.unit)
+    lowest = units.quantity(min(values), series.unit)
+    highest = units.quantity(max(values), series.unit)
     span = _describe_span(lowest, highest)
     last_point = known_points[-1]
     last_value = _describe_point(series, last_point)
@@ -127,7 +127,7 @@ def rate_words(series: Series, ramp: Ramp) -> str:
 
 def _describe_point(series: Series, point: Point) -> str:
     change = series.formatter.format_change(point.change, point.low, point.high)
-    value = quantity(point.value, series.unit)
+    value = units.quantity(point.value, series.unit)
     if not change:
         return value
     return f"{value}, {change} from the reference"
@@ -203,7 +203,7 @@ def _changes(curve: Curve) -> TrendPanel:
     if stretches:
         title = f"{title}; dashed: the limit, {allowed}"
     limit = f"Beyond this line a change for the worse matters: {allowed} from the expected change"
-    axis = linear("", min(reach), max(reach), series.formatter.change)
+    axis = chart.linear("", min(reach), max(reach), series.formatter.change)
     drawn_changes = _drawn(
         curve, lambda point: point.change, lambda point: (point.low, point.high), RADIUS
     )
@@ -232,7 +232,7 @@ def _values(curve: Curve, height: float, *, dates: bool) -> TrendPanel:
         if point.value is not None:
             values.append(point.value)
     if not values:
-        empty_axis = linear("", 0, 1, lambda _: "")
+        empty_axis = chart.linear("", 0, 1, lambda _: "")
         return TrendPanel("No night has a value", height, empty_axis, ())
     title = "Median of the pairs" if series.gated else ""
     if references and series.gated:
@@ -251,7 +251,7 @@ def _values(curve: Curve, height: float, *, dates: bool) -> TrendPanel:
     return TrendPanel(title, height, axis, tuple(shapes))
 
 
-def _upward(series: Series, reach: Sequence[float]) -> Axis:
+def _upward(series: Series, reach: Sequence[float]) -> chart.Axis:
     """Return the axis of medians, with half of their span on both sides for their spreads."""
     low = min(reach)
     high = max(reach)
@@ -261,10 +261,10 @@ def _upward(series: Series, reach: Sequence[float]) -> Axis:
     ceiling = 1.0 if series.unit == "ratio" and high <= 1 else math.inf
     axis_low = max(floor, low - room / 2)
     axis_high = min(ceiling, high + room / 2)
-    make = linear
+    make = chart.linear
     if series.unit == "bytes" and axis_low >= 0:
-        make = binary
-    return make("", axis_low, axis_high, lambda value: quantity(value, series.unit))
+        make = chart.binary
+    return make("", axis_low, axis_high, lambda value: units.quantity(value, series.unit))
 
 
 @dataclass(frozen=True)
@@ -312,7 +312,7 @@ def _edges(judged: Judged | None) -> _ExpectedEdges | None:
     return _ExpectedEdges(low, high, limit)
 
 
-def _drawn(curve: Curve, pick: _Pick, ends: _Ends, radius: float) -> Iterator[Shape]:
+def _drawn(curve: Curve, pick: _Pick, ends: _Ends, radius: float) -> Iterator[chart.Shape]:
     """Yield spreads, the line through the nights, levels between change points, and marks."""
     spreads: list[_Line] = []
     for point in curve.series.points:
@@ -374,7 +374,7 @@ def _runs(curve: Curve, pick: _Pick) -> list[list[tuple[float, float]]]:
     return runs
 
 
-def _dates(curve: Curve) -> Shape:
+def _dates(curve: Curve) -> chart.Shape:
     series = curve.series
     changes: list[tuple[float, float, str, str]] = []
     for step in curve.trend.steps:
@@ -422,13 +422,13 @@ def _words(series: Series, point: Point, number: int) -> str:
     night_label = f"night {number}, {date:%d %b %Y %H:%M} UTC"
     parts = [f"{night_label}: {_describe_point(series, point)}"]
     if point.least is not None and point.most is not None:
-        smallest_value = quantity(point.least, series.unit)
-        largest_value = quantity(point.most, series.unit)
+        smallest_value = units.quantity(point.least, series.unit)
+        largest_value = units.quantity(point.most, series.unit)
         parts.append(f"pairs from {smallest_value} to {largest_value}")
     if point.pairs:
         parts.append(format_count(point.pairs, "pair"))
     if point.commit:
-        parts.append(f"commit {short_commit(point.commit)}")
+        parts.append(f"commit {units.short_commit(point.commit)}")
     if point.outcome and point.reason:
         parts.append(f"{point.outcome}: {point.reason}")
     elif point.outcome:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Unpack
 
-from tracekit.base import own_redaction
+from tracekit.base import redaction
 from tracekit.nightly.history.steps import Series
 from tracekit.nightly.history.store.store import Store, WantedNights
 from tracekit.nightly.trend.course import links_from
@@ -33,6 +33,6 @@ def draw_trend(
         store.acceptances(),
         missed=store.missed_nights(plan=selection.get("plan")),
         now=now,
-        redact=own_redaction(),
+        redact=redaction.own_redaction(),
         links=links_from(page_folder, linked_folder),
     )

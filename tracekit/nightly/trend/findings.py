@@ -7,7 +7,7 @@ after show how much was won. The page shows both side by side, so that you can j
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tracekit.base import duration
+from tracekit.base import units
 from tracekit.nightly.history.night import TracedFinding
 from tracekit.nightly.history.steps import Point
 from tracekit.nightly.trend.course import Course, Fared, day, format_count
@@ -136,7 +136,7 @@ def _claim(course: Course, found: TracedFinding, night_before: Fared, night_afte
         reason = "without a reference, so the machine's own pace is in it"
         if old.reference and new.reference:
             reason = f"the reference meanwhile: {_won(old.reference, new.reference)}"
-    claimed_saving = f"{duration(found.saving_per_token)} per token"
+    claimed_saving = f"{units.duration(found.saving_per_token)} per token"
     return Claim(found.rule, night_after.at, claimed_saving, measured, reason)
 
 
@@ -157,4 +157,4 @@ def _won(old: float, new: float) -> str:
     """Describe the time that a token became shorter or longer by, from two rates per second."""
     won = _NS / old - _NS / new
     outcome = "won" if won >= 0 else "lost"
-    return f"{duration(abs(won))} per token {outcome}"
+    return f"{units.duration(abs(won))} per token {outcome}"

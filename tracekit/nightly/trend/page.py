@@ -6,7 +6,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from tracekit.base import quantity, short_commit
+from tracekit.base import units
 from tracekit.machine import window_words
 from tracekit.nightly.history.night import (
     KINDS,
@@ -106,7 +106,7 @@ def render_trend(
         moment=moment_of,
         meanwhile=meanwhile_words,
         several=format_count,
-        short_commit=short_commit,
+        short_commit=units.short_commit,
         lately=LATELY,
         turns=turns[:MOST_CHANGES],
         more_turns=more_turns,
@@ -268,6 +268,6 @@ def _cells(series: Series) -> dict[str, str]:
 def _cell(series: Series, point: Point) -> str:
     if point.value is None:
         return ""
-    value = quantity(point.value, series.unit)
+    value = units.quantity(point.value, series.unit)
     change = series.formatter.format_change(point.change, point.low, point.high)
     return "; ".join(filter(None, (value, change)))

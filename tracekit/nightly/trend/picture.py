@@ -9,7 +9,7 @@ from functools import cached_property
 
 from tracekit.nightly.history.night import moment_of
 from tracekit.nightly.trend.course import CourseEvent, CourseState
-from tracekit.report import Axis, Plane, Shape, figure, make_group, serialize_svg, svg_text
+from tracekit.report import chart
 
 _LEFT = 10.0  # the room on the left of panels
 _RIGHT = 92.0  # the room on their right, for the numbers of their axes
@@ -37,11 +37,11 @@ class NightAxis:
         return [moment_of(time) for time in self.times]
 
     @cached_property
-    def axis(self) -> Axis:
+    def axis(self) -> chart.Axis:
         """The axis, with room at both ends."""
         air = max(_AIR, len(self.times) * 0.015)
         last_place = len(self.times) + air
-        return Axis("", 1 - air, last_place, (), str)
+        return chart.Axis("", 1 - air, last_place, (), str)
 
     def place(self, time: str) -> float:
         """Return the place of the night that began at a time; between nights for another time."""
@@ -88,8 +88,8 @@ class TrendPanel:
 
     title: str
     height: float
-    y: Axis
-    shapes: tuple[Shape, ...]
+    y: chart.Axis
+    shapes: tuple[chart.Shape, ...]
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Picture:
     x: NightAxis
     panels: tuple[TrendPanel, ...]
     tags: Sequence[CourseEvent] = ()
-    lane: tuple[Shape, ...] = ()
+    lane: tuple[chart.Shape, ...] = ()
 
 
 def svg(picture: Picture, spoken: Callable[[str], str] = str) -> str:
@@ -117,7 +117,7 @@ def svg(picture: Picture, spoken: Callable[[str], str] = str) -> str:
     bottom = _HEAD - 6 + sum(panel_heights)
     height = bottom + _LANE + _FOOT
     across = picture.width - _LEFT - _room_on_the_right(picture)
-    root = figure("nights", (picture.width, height), picture.title, picture.summary)
+    root = chart.figure("nights", (picture.width, height), picture.title, picture.summary)
     axis = picture.x.axis
     for number, words in picture.x.labels(across):
         x = _LEFT + axis.project(number, 0, across)
@@ -138,13 +138,13 @@ def svg(picture: Picture, spoken: Callable[[str], str] = str) -> str:
         drawn_panel = _panel(panel, axis, across, top + _GAP)
         root.append(drawn_panel)
         top += _GAP + panel.height
-    lane = make_group(_LEFT, bottom)
-    lane_axis = Axis("", 0, 1, (), str)
-    plane = Plane(across, _LANE, axis, lane_axis)
+    lane = chart.make_group(_LEFT, bottom)
+    lane_axis = chart.Axis("", 0, 1, (), str)
+    plane = chart.Plane(across, _LANE, axis, lane_axis)
     for shape in picture.lane:
         lane.extend(shape(plane))
     root.append(lane)
-    return serialize_svg(root, spoken)
+    return chart.serialize_svg(root, spoken)
 
 
 def _room_on_the_right(picture: Picture) -> float:
@@ -155,9 +155,9 @@ def _room_on_the_right(picture: Picture) -> float:
     return max(_RIGHT, 8 + _CHARACTER * longest)
 
 
-def _panel(panel: TrendPanel, x: Axis, across: float, top: float) -> ET.Element:
-    group = make_group(_LEFT, top)
-    plane = Plane(across, panel.height, x, panel.y)
+def _panel(panel: TrendPanel, x: chart.Axis, across: float, top: float) -> ET.Element:
+    group = chart.make_group(_LEFT, top)
+    plane = chart.Plane(across, panel.height, x, panel.y)
     title = _text(across, -7, panel.title, "name end")
     group.append(title)
     for mark in panel.y.marks:
@@ -205,7 +205,7 @@ def _tags(picture: Picture, across: float, bottom: float) -> Iterator[ET.Element
 
 
 def _text(x: float, y: float, words: str, name: str = "") -> ET.Element:
-    return svg_text(x, y, words, {"class": name} if name else {})
+    return chart.svg_text(x, y, words, {"class": name} if name else {})
 
 
 RADIUS = 3.4
@@ -235,13 +235,13 @@ class Mark:
 
 def lines(
     runs: Iterable[Sequence[tuple[float, float]]], name: str, words: str = "", *, end: str = ""
-) -> Shape:
+) -> chart.Shape:
     """Draw a line through each run of points; an `end` of "Z" closes each.
 
     A point alone has no line.
     """
 
-    def draw(plane: Plane) -> Iterator[ET.Element]:
+    def draw(plane: chart.Plane) -> Iterator[ET.Element]:
         path = ""
         for run in runs:
             if len(run) > 1:
@@ -256,14 +256,14 @@ def lines(
     return draw
 
 
-def draw_changes(changes: Sequence[tuple[float, float, str, str]]) -> Shape:
+def draw_changes(changes: Sequence[tuple[float, float, str, str]]) -> chart.Shape:
     """Draw steps and drifts: (first place, last place, words, tone), oldest first.
 
     A step, whose places are the same, is a line through the panel; a drift is a bracket over its
     nights. Their words are in rows so that none covers another.
     """
 
-    def draw(plane: Plane) -> Iterator[ET.Element]:
+    def draw(plane: chart.Plane) -> Iterator[ET.Element]:
         ends: list[float] = []
         for first_place, last_place, words, tone in changes:
             x, _ = plane.project((first_place, plane.y.minimum))
@@ -294,10 +294,10 @@ def draw_changes(changes: Sequence[tuple[float, float, str, str]]) -> Shape:
     return draw
 
 
-def nights(marks: Sequence[Mark], radius: float = RADIUS) -> Shape:
+def nights(marks: Sequence[Mark], radius: float = RADIUS) -> chart.Shape:
     """Draw a mark for each night, with its words, and its link if it has one."""
 
-    def draw(plane: Plane) -> Iterator[ET.Element]:
+    def draw(plane: chart.Plane) -> Iterator[ET.Element]:
         for mark in marks:
             x, y = plane.project((mark.place, mark.value))
             element = _mark(mark.state, x, y, radius)

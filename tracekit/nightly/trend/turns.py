@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tracekit.base import quantity
+from tracekit.base import units
 from tracekit.nightly.history.night import Judged
 from tracekit.nightly.history.steps import Series
 from tracekit.nightly.history.trend_changes import Changes, LevelStep, Ramp
@@ -69,7 +69,7 @@ class Turn:
 def deciding_words(judged: Judged) -> str:
     """Describe the last night's change of a metric that decides."""
     if judged.change is None:
-        words = f"{quantity(judged.candidate, judged.unit)}, not compared"
+        words = f"{units.quantity(judged.candidate, judged.unit)}, not compared"
     else:
         words = judged.formatter.format_change(judged.change, judged.low, judged.high)
     return f"{heading(judged.metric)} {words}"
@@ -157,6 +157,6 @@ def _levels(series: Series, change: LevelStep | Ramp) -> str:
         change_before = series.formatter.change(change.level_before)
         change_after = series.formatter.change(change.level_after)
         return f"{change_before} → {change_after} from the reference"
-    value_before = quantity(change.level_before, series.unit)
-    value_after = quantity(change.level_after, series.unit)
+    value_before = units.quantity(change.level_before, series.unit)
+    value_after = units.quantity(change.level_after, series.unit)
     return f"{value_before} → {value_after}"

@@ -8,7 +8,7 @@ import mlx.core as mx
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.base import UsageError, as_float64, relative_error
+from tracekit.base import UsageError, tolerances
 from tracekit.ops.attention.problem import DecodeProblem, dense_reference
 from tracekit.ops.kernels import CallTraffic, require_memory, take_axes
 
@@ -280,9 +280,9 @@ def largest_dense_error(
     rows = np.unique(exact_rows.astype(int))
     worst = 0.0
     for sequence in sequences:
-        queries = as_float64(problem.q[sequence])[:, rows]
-        keys = as_float64(problem.keys[sequence])
-        values = as_float64(problem.values[sequence])
+        queries = tolerances.as_float64(problem.q[sequence])[:, rows]
+        keys = tolerances.as_float64(problem.keys[sequence])
+        values = tolerances.as_float64(problem.values[sequence])
         visible_keys = problem.find_visible_keys(sequence)[rows]
         expected = dense_reference(
             queries,
@@ -291,8 +291,8 @@ def largest_dense_error(
             visible_keys,
             scale=problem.scale,
         )
-        got = as_float64(output[sequence])[None, :, rows]
-        worst = max(worst, relative_error(got, expected[None]))
+        got = tolerances.as_float64(output[sequence])[None, :, rows]
+        worst = max(worst, tolerances.relative_error(got, expected[None]))
     return worst
 
 

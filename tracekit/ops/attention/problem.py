@@ -8,7 +8,7 @@ import mlx.core as mx
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.base import Floats, UsageError, as_float64, relative_error
+from tracekit.base import UsageError, tolerances
 from tracekit.ops.kernels import LEAST_BUFFER, check_dtypes, require_memory, take_axes
 
 HEAD_DIMS = (64, 80, 96, 128, 256)
@@ -168,8 +168,13 @@ def context_lengths(
 
 
 def dense_reference(
-    q: Floats, keys: Floats, values: Floats, visible_keys: NDArray[np.bool_], *, scale: float
-) -> Floats:
+    q: tolerances.Floats,
+    keys: tolerances.Floats,
+    values: tolerances.Floats,
+    visible_keys: NDArray[np.bool_],
+    *,
+    scale: float,
+) -> tolerances.Floats:
     """Attend by the definition, for one sequence, in float64.
 
     `q` is `[q_heads, queries, head_dim]`, keys and values are `[kv_heads, tokens, head_dim]`; q
@@ -192,7 +197,7 @@ def dense_reference(
 
 def reference_of(
     problem: DecodeProblem, *, scale: float, sequences: Iterable[int] | None = None
-) -> Floats:
+) -> tolerances.Floats:
     """Return the right result of all sequences or some, `[sequences, q_heads, head_dim]`.
 
     softmax(scale * q K^T) V over the tokens of each sequence, where q head h reads kv head h //
@@ -210,7 +215,7 @@ def reference_of(
             continue
         page_count = -(-length // problem.block_size)
         pages = mx.array(tables[sequence, :page_count])
-        q = as_float64(problem.q[sequence])[:, None]
+        q = tolerances.as_float64(problem.q[sequence])[:, None]
         keys = _rows_of(problem.k_pages[pages], length)
         values = _rows_of(problem.v_pages[pages], length)
         visible_keys = np.ones((1, length), np.bool_)
@@ -219,10 +224,10 @@ def reference_of(
     return output
 
 
-def _rows_of(pages: mx.array, length: int) -> Floats:
+def _rows_of(pages: mx.array, length: int) -> tolerances.Floats:
     """Return the first rows of the pages of a sequence: `[kv_heads, length, head_dim]`."""
     _, _, kv_heads, head_dim = pages.shape
-    rows = as_float64(pages).reshape(-1, kv_heads, head_dim)
+    rows = tolerances.as_float64(pages).reshape(-1, kv_heads, head_dim)
     return rows[:length].swapaxes(0, 1)
 
 
@@ -237,5 +242,5 @@ def largest_error(
         sequences = {0, problem.batch - 1}
     chosen = sorted(sequences)
     expected = reference_of(problem, scale=problem.scale, sequences=chosen)
-    chosen_output = as_float64(output[mx.array(chosen)])
-    return relative_error(chosen_output, expected)
+    chosen_output = tolerances.as_float64(output[mx.array(chosen)])
+    return tolerances.relative_error(chosen_output, expected)

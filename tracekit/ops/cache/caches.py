@@ -6,7 +6,7 @@ import mlx.core as mx
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.base import Floats, UsageError, as_float64
+from tracekit.base import UsageError, tolerances
 from tracekit.ops.attention.paged import append, append_run
 from tracekit.ops.attention.problem import dense_reference
 from tracekit.ops.kernels import require_memory
@@ -77,7 +77,7 @@ def draw_rows(sizes: Sizes, *, seed: int = 0) -> DrawnTokens:
 
 def compute_expected(
     rows: DrawnTokens, sequence: int, *, length: int, kept_tokens: int, scale: float
-) -> Floats:
+) -> tolerances.Floats:
     """Attend in float64 from the last token to the last `kept_tokens`: `[q_heads, head_dim]`.
 
     See `dense_reference`.
@@ -85,10 +85,10 @@ def compute_expected(
     positions = np.arange(length - kept_tokens, length)
     tokens = positions % DRAWN
     last_query = rows.query(length - 1)[sequence]
-    q = as_float64(last_query)[:, None]
-    drawn_keys = as_float64(rows.keys[:, sequence])
+    q = tolerances.as_float64(last_query)[:, None]
+    drawn_keys = tolerances.as_float64(rows.keys[:, sequence])
     keys = drawn_keys[tokens].swapaxes(0, 1)
-    drawn_values = as_float64(rows.values[:, sequence])
+    drawn_values = tolerances.as_float64(rows.values[:, sequence])
     values = drawn_values[tokens].swapaxes(0, 1)
     visible_keys = np.ones((1, kept_tokens), np.bool_)
     return dense_reference(q, keys, values, visible_keys, scale=scale)[:, 0]

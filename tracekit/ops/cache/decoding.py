@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import mlx.core as mx
 import numpy as np
 
-from tracekit.base import Floats, as_float64, relative_error, require_accuracy
+from tracekit.base import tolerances
 from tracekit.ops.cache.caches import (
     DrawnTokens,
     GrowingCache,
@@ -123,15 +123,17 @@ class Decoding:
         length = self.cache.length
         kept_tokens = self.cache.kept_tokens
         scale = self.sizes.head_dim**-0.5
-        expected: list[Floats] = []
+        expected: list[tolerances.Floats] = []
         for sequence in sequences:
             result = compute_expected(
                 self.rows, sequence, length=length, kept_tokens=kept_tokens, scale=scale
             )
             expected.append(result)
-        checked_output = as_float64(self._output)[sequences]
-        error = relative_error(checked_output, np.stack(expected))
-        return require_accuracy(error, self.sizes.dtype, f"Attention after {length} tokens")
+        checked_output = tolerances.as_float64(self._output)[sequences]
+        error = tolerances.relative_error(checked_output, np.stack(expected))
+        return tolerances.require_accuracy(
+            error, self.sizes.dtype, f"Attention after {length} tokens"
+        )
 
     def _room_made(self) -> tuple[Span, ...]:
         """Let the cache grow if it must, and wait for that, so that the span holds its copy."""

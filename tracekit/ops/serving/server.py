@@ -11,7 +11,7 @@ import mlx.core as mx
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.base import UsageError, as_float64, relative_error, require_accuracy
+from tracekit.base import UsageError, tolerances
 from tracekit.ops.attention.dense import sdpa
 from tracekit.ops.attention.paged import append, append_run, attend
 from tracekit.ops.attention.problem import DecodeProblem, check_heads, dense_reference
@@ -167,14 +167,16 @@ class PagedModel:
     def error(self, sequence: RunningSequence, context: int, output: mx.array) -> float:
         """Return the relative error of the output for the newest of `context` tokens."""
         rows = self._rows(sequence, 0, context)
-        keys = as_float64(self.keys[rows]).swapaxes(0, 1)
-        values = as_float64(self.values[rows]).swapaxes(0, 1)
-        last_query = as_float64(self.queries[rows[-1:]])
+        keys = tolerances.as_float64(self.keys[rows]).swapaxes(0, 1)
+        values = tolerances.as_float64(self.values[rows]).swapaxes(0, 1)
+        last_query = tolerances.as_float64(self.queries[rows[-1:]])
         expected = last_query.swapaxes(0, 1)
         visible_keys = np.ones((1, context), np.bool_)
         for _ in range(self.shape.layers):
             expected = dense_reference(expected, keys, values, visible_keys, scale=self.shape.scale)
-        return relative_error(as_float64(output[None]), expected.swapaxes(0, 1))
+        return tolerances.relative_error(
+            tolerances.as_float64(output[None]), expected.swapaxes(0, 1)
+        )
 
     def _handed_over(self, output: mx.array) -> mx.array:
         # MLX's CPU backend blocks a caller that hands over more than a few operations until most
@@ -269,7 +271,7 @@ def verify(model: PagedModel) -> float:
             decoded = model.attend_tokens([sample])[sample.slot]
             error = model.error(sample, sample.context, decoded)
             worst = max(worst, error)
-    return require_accuracy(worst, model.shape.dtype, "Attention")
+    return tolerances.require_accuracy(worst, model.shape.dtype, "Attention")
 
 
 def _verify_prompt(model: PagedModel, sample: RunningSequence) -> float:

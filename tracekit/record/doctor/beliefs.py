@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from tracekit.base import InputError, read_input, write_whole
+from tracekit.base import InputError, files, write_whole
 
 BELIEFS_FILE = Path(__file__).with_name("beliefs.toml")
 Value = bool | int | float | str
@@ -90,7 +90,7 @@ class ToolBelief:
 def read_beliefs(file: Path = BELIEFS_FILE) -> dict[str, ToolBelief]:
     """Return the beliefs of a file by their names; raise InputError if it cannot be understood."""
     try:
-        tables = tomllib.loads(read_input(file).decode())
+        tables = tomllib.loads(files.read_input(file).decode())
         return msgspec.convert(tables, dict[str, ToolBelief])
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.MsgspecError) as error:
         raise InputError(f"{file} is not a file of beliefs: {error}.") from error

@@ -33,7 +33,7 @@ from tracekit.record.xctrace.claim import VARIABLE, floor, refuse_rivals
 from tracekit.record.xctrace.command import SELECT_XCODE, WAYS_TO_COUNTERS, distorts
 from tracekit.record.xctrace.templates import GPU_COUNTERS
 from tracekit.record.xctrace.tool import Listed, Xctrace
-from tracekit.workload import METAL_SYSTEM_TRACE
+from tracekit.workload import plan
 
 
 class FactStatus(StrEnum):
@@ -308,11 +308,11 @@ def _xctrace(surroundings: DoctorSurroundings) -> MachineFact:
 
 def _template(surroundings: DoctorSurroundings) -> MachineFact:
     absence_fact = failed(
-        f"This Xcode has no template {METAL_SYSTEM_TRACE!r}.",
+        f"This Xcode has no template {plan.METAL_SYSTEM_TRACE!r}.",
         "`xcrun xctrace list templates` names those it has; `--template` takes one of them, "
         "or a file that Instruments saved. A whole Xcode has it: install it again.",
     )
-    return _check_listed(surroundings, "templates", METAL_SYSTEM_TRACE, absence_fact)
+    return _check_listed(surroundings, "templates", plan.METAL_SYSTEM_TRACE, absence_fact)
 
 
 def _gpu_counters(surroundings: DoctorSurroundings) -> MachineFact:

@@ -11,18 +11,8 @@ from typing import Any
 
 import msgspec
 
-from tracekit.base import (
-    Capabilities,
-    Combination,
-    Identity,
-    InconclusiveError,
-    Mode,
-    TracekitError,
-    count,
-    notes_folder,
-    save,
-    stamp,
-)
+from tracekit.base import InconclusiveError, TracekitError, files, save, units
+from tracekit.base import capabilities as base_capabilities
 from tracekit.record.direct_reading import KnownBundles, note_file, read_note, recall
 from tracekit.record.doctor.checks import (
     FactStatus,
@@ -40,36 +30,43 @@ from tracekit.record.recorder import Progress, Recorder, quiet
 from tracekit.record.recorders import choose, xctrace_here
 from tracekit.record.xctrace.command import NO_COUNTERS, WAYS_TO_COUNTERS
 from tracekit.record.xctrace.tool import read_version
-from tracekit.workload import METAL_SYSTEM_TRACE, Plan
+from tracekit.workload import Plan
+from tracekit.workload import plan as workload_plan
 
 
-def _file(identity: Identity, folder: Path) -> Path:
+def _file(identity: base_capabilities.Identity, folder: Path) -> Path:
     parts = (identity.system_build, identity.xcode_build, identity.chip)
     return note_file(folder, "capabilities", *parts)
 
 
-def keep(capabilities: Capabilities, folder: Path) -> None:
+def keep(capabilities: base_capabilities.Capabilities, folder: Path) -> None:
     """Write the matrix in place of an older one of the same machine; raise RecordingError."""
     save(_file(capabilities.identity, folder), capabilities)
 
 
-def recall_probe(identity: Identity, folder: Path) -> Capabilities | None:
+def recall_probe(
+    identity: base_capabilities.Identity, folder: Path
+) -> base_capabilities.Capabilities | None:
     """Return the last probe of this very machine, or None if it was never probed."""
-    capabilities = read_note(_file(identity, folder), Capabilities(identity, probed=""))
+    capabilities = read_note(
+        _file(identity, folder), base_capabilities.Capabilities(identity, probed="")
+    )
     if not capabilities.probed:
         return None
     return capabilities
 
 
-def known_of(recorder: Recorder) -> Capabilities | None:
+def known_of(recorder: Recorder) -> base_capabilities.Capabilities | None:
     """Return the last probe of this machine; None for the host recorder, or without a probe."""
     if recorder.name != "xctrace":
         return None
     identity = DoctorSurroundings().identify(read_version(recorder.version()))
-    return recall_probe(identity, notes_folder())
+    return recall_probe(identity, files.notes_folder())
 
 
-def resolve_plan(plan: Plan, matrix: Capabilities | None) -> tuple[Plan, tuple[str, ...]]:
+def resolve_plan(
+    plan: Plan, matrix: base_capabilities.Capabilities | None
+) -> tuple[Plan, tuple[str, ...]]:
     """Return the plan with every `auto` that the matrix can decide, and notes on the decisions.
 
     An explicit choice of the user stays, and so does the whole plan on a machine that was never
@@ -77,7 +74,7 @@ def resolve_plan(plan: Plan, matrix: Capabilities | None) -> tuple[Plan, tuple[s
     """
     if matrix is None:
         return plan, ()
-    is_undecided = plan.counters == "auto" and plan.templates == (METAL_SYSTEM_TRACE,)
+    is_undecided = plan.counters == "auto" and plan.templates == (workload_plan.METAL_SYSTEM_TRACE,)
     may_count = is_undecided or plan.counters == "on"
     mode, with_counters = _choose_way(matrix, may_count=may_count)
     notes: list[str] = []
@@ -100,14 +97,19 @@ def resolve_plan(plan: Plan, matrix: Capabilities | None) -> tuple[Plan, tuple[s
     return plan, tuple(notes)
 
 
-def _choose_way(matrix: Capabilities, *, may_count: bool) -> tuple[Mode, bool]:
+def _choose_way(
+    matrix: base_capabilities.Capabilities, *, may_count: bool
+) -> tuple[base_capabilities.Mode, bool]:
     """Return the best way that works: its mode, and whether it has counters.
 
     Counters are preferred if they are allowed. Launching is preferred to attaching, because it
     records a program from its beginning.
     """
     working_ways = {(way.mode, way.counters) for way in matrix.combinations if way.works}
-    preferred_ways: list[tuple[Mode, bool]] = [("launch", False), ("attach", False)]
+    preferred_ways: list[tuple[base_capabilities.Mode, bool]] = [
+        ("launch", False),
+        ("attach", False),
+    ]
     if may_count:
         preferred_ways = [("launch", True), ("attach", True), *preferred_ways]
     for way in preferred_ways:
@@ -123,14 +125,14 @@ _NO_ROWS = (
     "if that shows no GPU work either, this system does not give any."
 )
 _ON_CPU = " The probe ran on the CPU: see `mlx metal` above."
-_OTHER_WAY: dict[Mode, str] = {
+_OTHER_WAY: dict[base_capabilities.Mode, str] = {
     "launch": "Record workloads with `--method attach`, running programs with `--attach PID`.",
     "attach": "Record with `--method launch`, and programs of your own after `--`.",
 }
 
 
 def describe_probe(
-    capabilities: Capabilities | None, *, has_xctrace: bool
+    capabilities: base_capabilities.Capabilities | None, *, has_xctrace: bool
 ) -> Iterator[MachineFact]:
     """Report which ways to record gave rows when this machine was probed."""
     if not has_xctrace:
@@ -144,7 +146,9 @@ def describe_probe(
         )
         return
     ways = capabilities.combinations
-    yield ok(f"{len(ways)} ways to record were tried {stamp(capabilities.probed)}", name=_PROBE)
+    yield ok(
+        f"{len(ways)} ways to record were tried {units.stamp(capabilities.probed)}", name=_PROBE
+    )
     plain_ways = [way for way in ways if not way.counters]
     counter_ways = [way for way in ways if way.counters]
     for way in plain_ways:
@@ -154,15 +158,15 @@ def describe_probe(
     yield replace(_counters(counter_ways), name=f"{_PROBE}: counters")
 
 
-def _mode(way: Combination, *, another_works: bool) -> MachineFact:
+def _mode(way: base_capabilities.Combination, *, another_works: bool) -> MachineFact:
     """Return the fact of a way without counters."""
     on_cpu = _ON_CPU if way.backend == "cpu" else ""
     if not way.works:
         return _broken_mode(way, on_cpu, another_works=another_works)
-    rows = f"{count(way.rows)} GPU intervals of the probe's own"
+    rows = f"{units.count(way.rows)} GPU intervals of the probe's own"
     if way.dispatches is None:
         return ok(f"{rows}. How many dispatches it made is not known.{on_cpu}")
-    words = f"{rows} for {count(way.dispatches)} dispatches"
+    words = f"{rows} for {units.count(way.dispatches)} dispatches"
     if (way.rows or 0) >= way.dispatches:
         return ok(words)
     return warning(
@@ -172,7 +176,9 @@ def _mode(way: Combination, *, another_works: bool) -> MachineFact:
     )
 
 
-def _broken_mode(way: Combination, on_cpu: str, *, another_works: bool) -> MachineFact:
+def _broken_mode(
+    way: base_capabilities.Combination, on_cpu: str, *, another_works: bool
+) -> MachineFact:
     if way.failure:
         words = way.failure
     elif way.rows is None:
@@ -180,7 +186,7 @@ def _broken_mode(way: Combination, on_cpu: str, *, another_works: bool) -> Machi
     else:
         words = (
             "The recording was saved without a GPU interval of the probe's own; "
-            f"other processes have {count(way.others)}."
+            f"other processes have {units.count(way.others)}."
         )
     if another_works and not on_cpu:
         return warning(words, _OTHER_WAY[way.mode])
@@ -190,13 +196,13 @@ def _broken_mode(way: Combination, on_cpu: str, *, another_works: bool) -> Machi
     return failed(f"{words}{on_cpu}", fix)
 
 
-def _counters(counter_ways: Sequence[Combination]) -> MachineFact:
+def _counters(counter_ways: Sequence[base_capabilities.Combination]) -> MachineFact:
     """Return the fact of the ways with counters."""
     samples: list[str] = []
     for way in counter_ways:
         if way.counter_rows and not way.failure:
             counter_set = way.counter_set or "no named set"
-            samples.append(f"{way.mode} {count(way.counter_rows)} samples of {counter_set}")
+            samples.append(f"{way.mode} {units.count(way.counter_rows)} samples of {counter_set}")
     if samples:
         return ok(", ".join(samples))
     if all(way.rows is None for way in counter_ways):
@@ -231,7 +237,7 @@ def direct_facts(memory: KnownBundles, *, has_xctrace: bool) -> Iterator[Machine
         if table.rows and not table.difference:
             filled_tables += 1
             rows += table.rows
-    words = f"{filled_tables} tables, {count(rows)} rows compared"
+    words = f"{filled_tables} tables, {units.count(rows)} rows compared"
     yield ok(f"verified for build {memory.build}: {words}", name=_DIRECT)
     for table in tables:
         if table.difference:
@@ -250,9 +256,9 @@ DIAGNOSIS_FORMAT = 1
 class Diagnosis:
     """The facts of one machine, and its capability matrix if it was ever probed."""
 
-    identity: Identity
+    identity: base_capabilities.Identity
     facts: tuple[MachineFact, ...]
-    capabilities: Capabilities | None = None
+    capabilities: base_capabilities.Capabilities | None = None
 
     @property
     def exit_code(self) -> int:
@@ -273,7 +279,7 @@ def examine(
     surroundings: DoctorSurroundings,
     folder: Path,
     progress: Progress = quiet,
-    fresh: Capabilities | None = None,
+    fresh: base_capabilities.Capabilities | None = None,
 ) -> Diagnosis:
     """Check everything, without recording.
 
@@ -294,7 +300,9 @@ def examine(
     return Diagnosis(identity, tuple(facts), capabilities)
 
 
-def probe_machine(surroundings: DoctorSurroundings, progress: Progress = quiet) -> Capabilities:
+def probe_machine(
+    surroundings: DoctorSurroundings, progress: Progress = quiet
+) -> base_capabilities.Capabilities:
     """Record the probe in each way that this machine offers; raise ToolError without xctrace."""
     progress("Xcode")
     xctrace_here()
@@ -304,7 +312,7 @@ def probe_machine(surroundings: DoctorSurroundings, progress: Progress = quiet) 
 _CACHE = "probe's cache"
 
 
-def _keep_probe(fresh: Capabilities, folder: Path) -> Iterator[MachineFact]:
+def _keep_probe(fresh: base_capabilities.Capabilities, folder: Path) -> Iterator[MachineFact]:
     """Keep the matrix, unless no trace could be read at all: it would prove nothing then."""
     if all(way.rows is None for way in fresh.combinations):
         words = "No trace of the probe could be read, so this probe is not kept."

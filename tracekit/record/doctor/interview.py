@@ -15,7 +15,7 @@ from pathlib import Path
 from subprocess import TimeoutExpired
 from typing import Self
 
-from tracekit.base import Child, StopPolicy, TracekitError, end_leftovers, run
+from tracekit.base import TracekitError, processes, run
 from tracekit.record.supervisor import Supervisor
 from tracekit.record.xctrace.command import tool_environment
 from tracekit.record.xctrace.tool import Xctrace
@@ -97,7 +97,7 @@ class ToolProcess:
         self._err = trial.folder / f"{number}.err"
         with self._out.open("wb") as out, self._err.open("wb") as err:
             self.child = trial.interview.supervisor.start(
-                argv, StopPolicy(), env=env, stdout=out, stderr=err
+                argv, processes.StopPolicy(), env=env, stdout=out, stderr=err
             )
         trial.children.append(self.child)
 
@@ -143,7 +143,7 @@ class Trial:
     interview: Interview
     folder: Path
     commands: list[CommandRecord] = field(default_factory=list[CommandRecord])
-    children: list[Child] = field(default_factory=list[Child])
+    children: list[processes.Child] = field(default_factory=list[processes.Child])
     _until: float = 0.0
 
     def __enter__(self) -> Self:
@@ -156,9 +156,9 @@ class Trial:
         """End all that was started, and remove the folder."""
         for child in self.children:
             child.note_descendants()
-            child.stop(StopPolicy(((signal.SIGINT, _GRACE), (signal.SIGKILL, _GRACE))))
+            child.stop(processes.StopPolicy(((signal.SIGINT, _GRACE), (signal.SIGKILL, _GRACE))))
             child.clean_up(_GRACE)
-            end_leftovers(child.descendants, _GRACE)
+            processes.end_leftovers(child.descendants, _GRACE)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     @property
@@ -205,12 +205,16 @@ class Trial:
         argv = (self.interview.tool.path, *words)
         return ToolProcess(self, argv, env or self.environment())
 
-    def start_target(self, seconds: float) -> Child:
+    def start_target(self, seconds: float) -> processes.Child:
         """Start a small program to attach to; it ends with the question at the latest."""
         null = os.open(os.devnull, os.O_WRONLY)
         try:
             child = self.interview.supervisor.start(
-                sleeper(seconds), StopPolicy(), env=self.environment(), stdout=null, stderr=null
+                sleeper(seconds),
+                processes.StopPolicy(),
+                env=self.environment(),
+                stdout=null,
+                stderr=null,
             )
         finally:
             os.close(null)

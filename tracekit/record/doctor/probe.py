@@ -8,28 +8,25 @@ from pathlib import Path
 from typing import Any
 
 from tracekit.base import (
-    Capabilities,
-    Combination,
-    Identity,
     InterruptedRunError,
-    Mode,
     Provenance,
     Recording,
     TracekitError,
+    capabilities,
     make_timestamp,
 )
 from tracekit.record.observe import request_for
 from tracekit.record.recorder import Progress, Recorder, quiet
 from tracekit.record.xctrace.exporting import counter_set
-from tracekit.tables import Tables, read_toc
-from tracekit.workload import Plan, WorkloadReport, fold, load
+from tracekit.tables import Tables, toc
+from tracekit.workload import Plan, journal, load
 
 WORK = Path(__file__).with_name("probe_work.py")
 _WARMUP = 3
 _SECONDS = 2.0  # of the probe's steady phase
 _DISPATCHES = 150  # of the probe in all
 
-WAYS: tuple[tuple[Mode, bool], ...] = (
+WAYS: tuple[tuple[capabilities.Mode, bool], ...] = (
     ("launch", False),
     ("attach", False),
     ("launch", True),
@@ -39,20 +36,20 @@ WAYS: tuple[tuple[Mode, bool], ...] = (
 
 def probe(
     recorder: Recorder,
-    identity: Identity,
+    identity: capabilities.Identity,
     progress: Progress = quiet,
-    ways: tuple[tuple[Mode, bool], ...] = WAYS,
+    ways: tuple[tuple[capabilities.Mode, bool], ...] = WAYS,
     *,
     seconds: float = _SECONDS,
     dispatches: int = _DISPATCHES,
-) -> Capabilities:
+) -> capabilities.Capabilities:
     """Record the probe in each way, and return the results.
 
     A way that fails is a result like any other. The recordings are removed again.
     """
-    combinations: list[Combination] = []
+    combinations: list[capabilities.Combination] = []
     for number, (mode, counters) in enumerate(ways, 1):
-        way = Combination(mode, counters)
+        way = capabilities.Combination(mode, counters)
         plan = Plan(
             workload=load(WORK),
             parameters={"dispatches": dispatches},
@@ -64,7 +61,7 @@ def probe(
         head = f"{number}: {way.name}: "
         outcome = _probe_way(plan, recorder, lambda text, head=head: progress(head + text))
         combinations.append(replace(way, **outcome))
-    return Capabilities(identity, make_timestamp(), tuple(combinations))
+    return capabilities.Capabilities(identity, make_timestamp(), tuple(combinations))
 
 
 def _probe_way(plan: Plan, recorder: Recorder, progress: Progress) -> dict[str, Any]:
@@ -91,12 +88,12 @@ def _try_way(
         raise KeyboardInterrupt
     saving = _measure_saving(recorded.end_date)
     export_warnings = recorder.export(recording, progress)
-    report = fold(recording.journal_file)
+    report = journal.fold(recording.journal_file)
     targets = frozenset(target.pid for target in recorded.targets)
     tables = Tables(recording.exports, targets)
     intervals = tables.get("gpu_intervals")
     counters = tables.get("gpu_counters")
-    runs = read_toc(recording.toc_file).runs
+    runs = toc.read_toc(recording.toc_file).runs
     rows = None
     other_rows = None
     if intervals is not None:
@@ -128,7 +125,7 @@ def _measure_saving(end_date: str) -> float | None:
     return max(0.0, round(time.time() - end, 3))
 
 
-def dispatches_within(report: WorkloadReport, mode: str, budget: int) -> int | None:
+def dispatches_within(report: journal.WorkloadReport, mode: str, budget: int) -> int | None:
     """Return the number of dispatches of the probe while it was recorded; None if unknown.
 
     A launched probe is recorded from its beginning; one that was attached to, after its warm-up.

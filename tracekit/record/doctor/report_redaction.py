@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from tracekit.base import own_redaction
+from tracekit.base import redaction
 
 _PATH = re.compile(r"(?<![\w.<])(?:~|/)[^\s\"':;,<>()\[\]]*/[^\s\"':;,<>()\[\]]*")
 _WHOLE = frozenset({"expected", "value", "verdict", "name", "belief", "returncode", "seconds"})
@@ -22,7 +22,7 @@ def redact_report(report: object) -> Any:
 
 
 def _redaction() -> Callable[[str], str]:
-    names = own_redaction()
+    names = redaction.own_redaction()
     folders = (sys.executable, tempfile.gettempdir(), str(Path.cwd()), sys.prefix)
     known = sorted({folder for folder in folders if len(folder) > 1}, key=len, reverse=True)
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from tracekit.base import Identity, TracekitError
+from tracekit.base import TracekitError, capabilities
 from tracekit.machine import Machine, State, look
 from tracekit.record.xctrace.claim import Free, Rival, free_bytes, rivals
 from tracekit.record.xctrace.command import Run, run
 from tracekit.record.xctrace.tool import Version, Xctrace, locate
-from tracekit.workload import TRACES
+from tracekit.workload import plan
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class DoctorSurroundings:
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     rivals: Callable[[], Iterable[Rival]] = rivals
     read_free_bytes: Free = free_bytes
-    runs: Path = TRACES  # the folder in which runs land
+    runs: Path = plan.TRACES  # the folder in which runs land
     # the folder for temporary files, where xctrace stages recordings
     temporary: Path = field(default_factory=lambda: Path(tempfile.gettempdir()))
     executable: str = sys.executable
@@ -55,15 +55,15 @@ class DoctorSurroundings:
         return tool
 
     @property
-    def identity(self) -> Identity:
+    def identity(self) -> capabilities.Identity:
         """The builds of system and Xcode, and the chip; empty if they cannot be known."""
         if isinstance(self.xctrace, Xctrace):
             return self.identify(self.xctrace.version)
         return self.identify(Version(""))
 
-    def identify(self, version: Version) -> Identity:
+    def identify(self, version: Version) -> capabilities.Identity:
         """Return the identity of this machine with an xctrace of some version."""
-        return Identity(self.machine.os_build, version.build, self.machine.chip)
+        return capabilities.Identity(self.machine.os_build, version.build, self.machine.chip)
 
     def find(self, program: str) -> str | None:
         """Return the path of a program, as a shell would find it."""

@@ -13,23 +13,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracekit.base import Process, Recording, replacing
+from tracekit.base import Process, Recording, files
 from tracekit.record.host.sampler import ProcessSample, read_samples
 from tracekit.record.host.session import HostSession, load_session, write_toc
 from tracekit.record.recorder import Progress
 from tracekit.record.throughput import read_output
-from tracekit.tables import PARQUET, SCHEMAS, ColumnKind
-from tracekit.workload import (
-    IDLE,
-    REFERENCE,
-    SUBMIT_INCLUDED,
-    WALL_TIME,
-    Measured,
-    Span,
-    StepMark,
-    WorkloadReport,
-    fold,
-)
+from tracekit.tables import SCHEMAS, ColumnKind
+from tracekit.tables import exports as tables_exports
+from tracekit.workload import IDLE, REFERENCE, WALL_TIME, Measured, Span, journal
 
 _TYPES = {
     **dict.fromkeys((ColumnKind.TIME, ColumnKind.DURATION, ColumnKind.INTEGER), pa.int64()),
@@ -75,20 +66,20 @@ def write_rows(
         arrow_table = arrow_table.append_column("process", labels)
         pids = pa.repeat(pa.scalar(process.pid), len(arrow_table))
         arrow_table = arrow_table.append_column("process.pid", pids)
-    path = folder / f"{source_of(table)}{PARQUET}"
-    with replacing(path) as file:
+    path = folder / f"{source_of(table)}{tables_exports.PARQUET}"
+    with files.replacing(path) as file:
         pq.write_table(arrow_table, file, write_page_checksum=True)
     path.with_suffix(".xml").unlink(missing_ok=True)  # of a version before
     return path
 
 
-def account(recording: Recording) -> WorkloadReport:
+def account(recording: Recording) -> journal.WorkloadReport:
     """Return the worker's account, with a monitor's gauges and the results of a program's output.
 
     Without a worker, the account has only those.
     """
-    report = fold(recording.journal_file)
-    monitored = fold(recording.gauges_file)
+    report = journal.fold(recording.journal_file)
+    monitored = journal.fold(recording.gauges_file)
     return replace(
         report,
         anchors=report.anchors or monitored.anchors,
@@ -130,7 +121,7 @@ def _measure_wall_time(recording: Recording) -> float | None:
     return provenance.duration * 1e9
 
 
-def event_tables(recording: Recording, report: WorkloadReport) -> tuple[str, ...]:
+def event_tables(recording: Recording, report: journal.WorkloadReport) -> tuple[str, ...]:
     """Name the tables of an account: all of a worker's, of any other program those with rows."""
     if recording.journal_file.exists():
         return tuple(EVENTS)
@@ -142,13 +133,13 @@ def event_tables(recording: Recording, report: WorkloadReport) -> tuple[str, ...
     return tuple(names)
 
 
-def _phases(report: WorkloadReport, origin: int) -> Iterator[Row]:
+def _phases(report: journal.WorkloadReport, origin: int) -> Iterator[Row]:
     for phase in report.phases:
         end = phase.end or phase.start
         yield phase.start - origin, end - phase.start, phase.name
 
 
-def _steps(report: WorkloadReport, origin: int) -> Iterator[Row]:
+def _steps(report: journal.WorkloadReport, origin: int) -> Iterator[Row]:
     for index, step in enumerate(report.steps):
         tokens = step.tokens
         if tokens is None:
@@ -167,12 +158,12 @@ def _steps(report: WorkloadReport, origin: int) -> Iterator[Row]:
         )
 
 
-def _specializations(report: WorkloadReport, origin: int) -> Iterator[Row]:
+def _specializations(report: journal.WorkloadReport, origin: int) -> Iterator[Row]:
     for pipeline in report.specializations:
         yield pipeline.at - origin, pipeline.name
 
 
-def _step_models(report: WorkloadReport, origin: int) -> Iterator[Row]:
+def _step_models(report: journal.WorkloadReport, origin: int) -> Iterator[Row]:
     """Yield one row a variant, at the end of the preparation."""
     if not report.backend:
         return
@@ -191,17 +182,17 @@ def _step_models(report: WorkloadReport, origin: int) -> Iterator[Row]:
         )
 
 
-def _spans(report: WorkloadReport, origin: int) -> Iterator[Row]:
+def _spans(report: journal.WorkloadReport, origin: int) -> Iterator[Row]:
     for span in report.spans:
         yield span.start - origin, span.end - span.start, span.name
 
 
-def _gauges(report: WorkloadReport, origin: int) -> Iterator[Row]:
+def _gauges(report: journal.WorkloadReport, origin: int) -> Iterator[Row]:
     for gauge in report.gauges:
         yield gauge.at - origin, gauge.name, float(gauge.value), gauge.unit, gauge.source
 
 
-def _requests(report: WorkloadReport, origin: int) -> Iterator[Row]:
+def _requests(report: journal.WorkloadReport, origin: int) -> Iterator[Row]:
     """Yield a row a request; all times count from the scheduled arrival."""
     for request in report.requests:
         admitted = None
@@ -226,13 +217,13 @@ def _requests(report: WorkloadReport, origin: int) -> Iterator[Row]:
         )
 
 
-def _request_tokens(report: WorkloadReport, origin: int) -> Iterator[Row]:
+def _request_tokens(report: journal.WorkloadReport, origin: int) -> Iterator[Row]:
     for request in report.requests:
         for index, token_time in enumerate(request.tokens):
             yield token_time - origin, request.number, index
 
 
-def _results(report: WorkloadReport, origin: int) -> Iterator[Row]:
+def _results(report: journal.WorkloadReport, origin: int) -> Iterator[Row]:
     """Yield a row a result, at the end of the preparation."""
     for name, result in report.results.items():
         value = None
@@ -253,12 +244,12 @@ def _results(report: WorkloadReport, origin: int) -> Iterator[Row]:
         )
 
 
-def _memory_profile(report: WorkloadReport, origin: int) -> Iterator[Row]:
+def _memory_profile(report: journal.WorkloadReport, origin: int) -> Iterator[Row]:
     for memory in report.memory:
         yield memory.at - origin, memory.phase, memory.what, memory.bytes, memory.reason
 
 
-def _find_preparation_end(report: WorkloadReport, origin: int) -> int:
+def _find_preparation_end(report: journal.WorkloadReport, origin: int) -> int:
     if not report.phases:
         return 0
     end = report.phases[0].end
@@ -267,7 +258,7 @@ def _find_preparation_end(report: WorkloadReport, origin: int) -> int:
     return end - origin
 
 
-EVENTS: Mapping[str, Callable[[WorkloadReport, int], Iterable[Row]]] = {
+EVENTS: Mapping[str, Callable[[journal.WorkloadReport, int], Iterable[Row]]] = {
     "phases": _phases,
     "steps": _steps,
     "specializations": _specializations,
@@ -286,7 +277,9 @@ that a recorder attached to later, keep their true, negative times.
 """
 
 
-def write_events(report: WorkloadReport, origin: int, exports: Path, tables: Iterable[str]) -> None:
+def write_events(
+    report: journal.WorkloadReport, origin: int, exports: Path, tables: Iterable[str]
+) -> None:
     """Write the tables of an account of those names; raise RecordingError if one cannot be."""
     for table in tables:
         write_rows(exports, table, EVENTS[table](report, origin))
@@ -320,7 +313,7 @@ def export(recording: Recording, progress: Progress) -> tuple[str, ...]:
     return ("The target ended before two samples were taken: its load is not known.",)
 
 
-def _write_steps(report: WorkloadReport, session: HostSession, exports: Path) -> None:
+def _write_steps(report: journal.WorkloadReport, session: HostSession, exports: Path) -> None:
     """Write a submission and an interval of each step.
 
     A submission lasts from the call that builds the step until it is handed over, an interval from
@@ -342,7 +335,7 @@ def _write_steps(report: WorkloadReport, session: HostSession, exports: Path) ->
     write_rows(exports, "gpu_intervals", intervals, columns=columns, process=process)
 
 
-def _work_of(step: StepMark, spans: Sequence[Span], backend: str) -> tuple[int, str]:
+def _work_of(step: journal.StepMark, spans: Sequence[Span], backend: str) -> tuple[int, str]:
     """Return when the work of a step began, in monotonic ns, and on which channel.
 
     CPU work of other threads during `submit` counts. If next to nothing is left to wait for, the
@@ -357,14 +350,14 @@ def _work_of(step: StepMark, spans: Sequence[Span], backend: str) -> tuple[int, 
     is_cpu = backend == "cpu"
     channel = "CPU" if is_cpu else f"{backend}, seen from the host"
     if step.is_undivided(host):
-        return earliest, f"{channel}, {SUBMIT_INCLUDED}"
+        return earliest, f"{channel}, {journal.SUBMIT_INCLUDED}"
     worked = 0
     if is_cpu:
         worked = step.worked_in_submit(host)
     return max(earliest, step.submitted - worked), channel
 
 
-def _with_spans(report: WorkloadReport) -> Iterator[tuple[StepMark, list[Span]]]:
+def _with_spans(report: journal.WorkloadReport) -> Iterator[tuple[journal.StepMark, list[Span]]]:
     """Yield each step and the spans that begin in it, but for those without work."""
     work_spans = [span for span in report.spans if span.name not in {IDLE, REFERENCE}]
     work_spans.sort(key=lambda span: span.start)

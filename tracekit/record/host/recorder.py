@@ -15,15 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.base import (
-    Child,
     Overhead,
     Recording,
-    StopPolicy,
     UsageError,
-    exit_words,
     last_words,
     make_timestamp,
     own_version,
+    processes,
     save,
     system,
 )
@@ -43,7 +41,7 @@ from tracekit.record.recorder import (
     start_error,
 )
 from tracekit.record.supervisor import Supervisor
-from tracekit.workload import StepBlock, WorkloadReport, fold, mark_unclosed
+from tracekit.workload import journal as workload_journal
 
 
 @dataclass(frozen=True)
@@ -188,7 +186,7 @@ FEWEST_PAIRS = 4
 _DRAWS = 2000
 
 
-def overhead(report: WorkloadReport) -> Overhead:
+def overhead(report: workload_journal.WorkloadReport) -> Overhead:
     """Compare the medians of recorded and unrecorded blocks, in ns a step.
 
     The interval is a bootstrap over pairs of neighbouring blocks (Efron and Tibshirani 1993,
@@ -214,7 +212,7 @@ def overhead(report: WorkloadReport) -> Overhead:
     )
 
 
-def _pairs(blocks: Sequence[StepBlock]) -> NDArray[np.float64]:
+def _pairs(blocks: Sequence[workload_journal.StepBlock]) -> NDArray[np.float64]:
     """Pair blocks 0 and 1, 2 and 3 …: `[pairs, 2]` ns a step, the recorded one first."""
     pairs: list[tuple[float, float]] = []
     for block, neighbour in zip(blocks[::2], blocks[1::2], strict=False):
@@ -225,7 +223,7 @@ def _pairs(blocks: Sequence[StepBlock]) -> NDArray[np.float64]:
     return np.array(pairs, dtype=np.float64).reshape(-1, 2)
 
 
-def _step_time(block: StepBlock) -> float:
+def _step_time(block: workload_journal.StepBlock) -> float:
     return (block.end - block.start) / block.steps
 
 
@@ -250,16 +248,16 @@ class Ending:
 
 def complete_report(
     ending: Ending, journal: Path | None, recording: Recording
-) -> WorkloadReport | None:
+) -> workload_journal.WorkloadReport | None:
     """Fold the worker's marks, and save them if it did not close its account itself.
 
     Raise UsageError if the worker refused its parameters, so that nothing was recorded.
     """
     if journal is None:
         return None
-    report = fold(journal)
+    report = workload_journal.fold(journal)
     if not report.complete:
-        report = mark_unclosed(report, _failure(ending, report))
+        report = workload_journal.mark_unclosed(report, _failure(ending, report))
         save(recording.workload_file, report)
     if report.state == "failed" and report.exit_code == UsageError.exit_code:
         raise UsageError(report.error, report.hint)
@@ -267,7 +265,7 @@ def complete_report(
 
 
 def summarize_recording(
-    ending: Ending, report: WorkloadReport | None, *command_lines: tuple[str, ...]
+    ending: Ending, report: workload_journal.WorkloadReport | None, *command_lines: tuple[str, ...]
 ) -> FinishedRecording:
     """Return the account of a recording, and whether it counts as whole."""
     session = ending.session
@@ -292,14 +290,14 @@ def summarize_recording(
     )
 
 
-def _is_interrupted(ending: Ending, report: WorkloadReport | None) -> bool:
+def _is_interrupted(ending: Ending, report: workload_journal.WorkloadReport | None) -> bool:
     """Return whether somebody asked tracekit to stop, or the worker itself."""
     if ending.end is not End.EXITED:
         return ending.stopped or ending.end is End.INTERRUPTED
     return report is not None and report.complete and report.state == "interrupted"
 
 
-def _failure(ending: Ending, report: WorkloadReport | None) -> str:
+def _failure(ending: Ending, report: workload_journal.WorkloadReport | None) -> str:
     """Return why the recording is not whole; empty if it is."""
     if report is not None and report.error:
         return report.error
@@ -309,7 +307,7 @@ def _failure(ending: Ending, report: WorkloadReport | None) -> str:
     return words
 
 
-def _describe_failure(ending: Ending, report: WorkloadReport | None) -> str:
+def _describe_failure(ending: Ending, report: workload_journal.WorkloadReport | None) -> str:
     name = ending.session.name
     status = ending.session.exit_status
     words = ""
@@ -323,7 +321,7 @@ def _describe_failure(ending: Ending, report: WorkloadReport | None) -> str:
         case End.EXITED if report is not None and report.complete:
             pass
         case End.EXITED if status:
-            words = f"{name} ended with {exit_words(status)}."
+            words = f"{name} ended with {processes.exit_words(status)}."
         case End.EXITED if report is not None:
             words = f"{name} ended without closing its account."
         case _:
@@ -331,15 +329,15 @@ def _describe_failure(ending: Ending, report: WorkloadReport | None) -> str:
     return words
 
 
-def _has_steady_phase(report: WorkloadReport) -> bool:
+def _has_steady_phase(report: workload_journal.WorkloadReport) -> bool:
     return any(phase.name == "steady" for phase in report.phases)
 
 
-def _done(report: WorkloadReport | None) -> bool:
+def _done(report: workload_journal.WorkloadReport | None) -> bool:
     return report is not None and report.complete and report.state == "done"
 
 
-def _warnings(ending: Ending, report: WorkloadReport | None) -> tuple[str, ...]:
+def _warnings(ending: Ending, report: workload_journal.WorkloadReport | None) -> tuple[str, ...]:
     if report is None:
         return (ONLY_SAMPLES,)
     warnings = list(report.warnings)
@@ -392,9 +390,9 @@ def _record(
 
 def _start(
     target: ProgramLaunch, recording: Recording, pace: SamplingPace, supervisor: Supervisor
-) -> Child:
+) -> processes.Child:
     """Start the program, with its output and its errors in files of the recording."""
-    policy = StopPolicy(pace.timeouts.signals, group=True)
+    policy = processes.StopPolicy(pace.timeouts.signals, group=True)
     env = {**os.environ, **target.env}
     try:
         with (

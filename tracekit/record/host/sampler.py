@@ -10,7 +10,7 @@ import msgspec
 import psutil
 
 from tracekit.base import ToolError
-from tracekit.workload import Journal
+from tracekit.workload import journal
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Sampler:
         """Open process `pid`, which must not have been reaped yet."""
         self._process = psutil.Process(pid)
         self._threads: dict[str, tuple[int, int]] = {}  # context switches, of ended ones too
-        self._journal = Journal(path)
+        self._journal = journal.Journal(path)
 
     def take(self) -> None:
         """Take one sample, unless the process is gone; raise ToolError without permission."""

@@ -15,14 +15,13 @@ from tracekit.base import (
     Recording,
     RecordingError,
     decode_json,
+    files,
     make_timestamp,
     own_version,
-    read_input,
-    remedy,
     save,
     write_whole,
 )
-from tracekit.tables import Toc, TocRun, TocTable, toc_text
+from tracekit.tables import Toc, TocRun, toc
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ def prepare_bundle(recording: Recording) -> None:
     except OSError as error:
         raise RecordingError(
             f"{recording.host_bundle} cannot be written: {error.strerror}.",
-            hint=remedy(error, "--output"),
+            hint=files.remedy(error, "--output"),
         ) from error
 
 
@@ -80,7 +79,7 @@ def load_session(recording: Recording) -> HostSession:
     """Read `session.json`; raise RecordingError without one, InputError if it cannot be read."""
     file = recording.host_session
     try:
-        return decode_json(read_input(file), HostSession)
+        return decode_json(files.read_input(file), HostSession)
     except FileNotFoundError:
         raise RecordingError(f"{file.parent} holds no recording of the host recorder.") from None
     except msgspec.MsgspecError as error:
@@ -104,7 +103,7 @@ def write_toc(
         exit_status = str(session.exit_status)
     end = session.end or last_moment
     seconds = max(0, end - session.origin) / 1e9
-    tables = [TocTable(place, schema) for place, schema in enumerate(schemas, start=1)]
+    tables = [toc.TocTable(place, schema) for place, schema in enumerate(schemas, start=1)]
     run = TocRun(
         number=1,
         device={
@@ -127,7 +126,7 @@ def write_toc(
         processes=(session.process,),
         tables=tuple(tables),
     )
-    write_whole(path, toc_text(Toc((run,))).encode())
+    write_whole(path, toc.toc_text(Toc((run,))).encode())
 
 
 def _termination_reason(exit_status: int | None) -> str:

@@ -4,14 +4,14 @@ import os
 import signal
 from dataclasses import dataclass
 
-from tracekit.base import Child, Recording, StopPolicy, ToolError, exit_words, system
+from tracekit.base import Recording, ToolError, processes, system
 from tracekit.record.recorder import Attach, Delayed, Progress, start_error
 from tracekit.record.supervisor import Supervisor
 from tracekit.record.xctrace.attached_worker import errors_file
 from tracekit.record.xctrace.command import own_environment
 from tracekit.record.xctrace.command_line import RecordedSubject, absolute
 
-_POLICY = StopPolicy(((signal.SIGTERM, 20.0), (system.SIGKILL, 5.0)))
+_POLICY = processes.StopPolicy(((signal.SIGTERM, 20.0), (system.SIGKILL, 5.0)))
 
 
 @dataclass
@@ -22,7 +22,7 @@ class AttachedProgram:
     recording: Recording
     supervisor: Supervisor
     progress: Progress
-    _child: Child | None = None
+    _child: processes.Child | None = None
 
     def ready(self) -> RecordedSubject:
         """Return the program, which has run for as long as it was to; start it at first.
@@ -36,13 +36,14 @@ class AttachedProgram:
         child = self._child
         if child.exit_status is not None:
             raise ToolError(
-                f"Nothing was recorded: the program ended with {exit_words(child.exit_status)} "
+                f"Nothing was recorded: the program ended with "
+                f"{processes.exit_words(child.exit_status)} "
                 f"within {self.target.after:g} s.",
                 hint="Give a shorter --after.",
             )
         return RecordedSubject(Attach(child.pid), finished=lambda: child.exit_status is not None)
 
-    def _start(self) -> Child:
+    def _start(self) -> processes.Child:
         argv = absolute(self.target.launch.argv, os.environ)
         env = own_environment(self.target.launch.env)
         output = self.recording.target_output_file

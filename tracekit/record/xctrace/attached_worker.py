@@ -6,25 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracekit.base import (
-    Child,
-    Recording,
-    StopPolicy,
-    ToolError,
-    UsageError,
-    exit_words,
-    last_words,
-    save,
-    start_child,
-)
+from tracekit.base import Recording, ToolError, UsageError, last_words, processes, save
 from tracekit.record.recorder import Attach, Progress, Warmed, start_error
 from tracekit.record.xctrace.command import own_environment
 from tracekit.record.xctrace.command_line import RecordedSubject
 from tracekit.record.xctrace.launched_worker import STATES, read_report
 from tracekit.record.xctrace.progress import RecordingState, RecordingTranscript
-from tracekit.workload import WorkloadReport, fold, mark_unclosed
+from tracekit.workload import journal as workload_journal
 
-_LIFELINE = StopPolicy(lifeline=True)
+_LIFELINE = processes.StopPolicy(lifeline=True)
 
 
 @dataclass(frozen=True)
@@ -48,7 +38,7 @@ class AttachedWorker:
     progress: Progress
     timeouts: WorkerTimeouts
     interrupted: bool = False
-    _child: Child | None = None
+    _child: processes.Child | None = None
     _tries: int = 0
     _let_go: bool = False
     _stop_requested: bool = False
@@ -74,7 +64,7 @@ class AttachedWorker:
         self._await(child)
         return RecordedSubject(Attach(child.pid), self._follow_state, self._is_finished)
 
-    def report(self) -> WorkloadReport:
+    def report(self) -> workload_journal.WorkloadReport:
         """Return the worker's report, completed with its end if it could not close it itself."""
         return report_of(self._child, self._journal, self.recording)
 
@@ -83,7 +73,7 @@ class AttachedWorker:
         assert self.target.launch.journal is not None
         return self.target.launch.journal
 
-    def _await(self, child: Child) -> None:
+    def _await(self, child: processes.Child) -> None:
         deadline = time.monotonic() + self.timeouts.ready
         previous_state = ""
         while True:
@@ -124,9 +114,9 @@ class AttachedWorker:
         assert self._child is not None
         return self._child.exit_status is not None or self._state().complete
 
-    def _state(self) -> WorkloadReport:
+    def _state(self) -> workload_journal.WorkloadReport:
         """Return the worker's account as it last saved it: at each change of its state."""
-        return read_report(self.recording) or WorkloadReport()
+        return read_report(self.recording) or workload_journal.WorkloadReport()
 
     def close(self) -> None:
         """Let the worker leave, and stop it if it does not."""
@@ -134,7 +124,7 @@ class AttachedWorker:
             return
         self.target.go_file.unlink(missing_ok=True)
         self._ask_to_stop()
-        self._child.stop(StopPolicy(((0, self.timeouts.leave), *_LIFELINE.signals)))
+        self._child.stop(processes.StopPolicy(((0, self.timeouts.leave), *_LIFELINE.signals)))
         self._child.clean_up()
         self.interrupted |= self._child.interrupted
 
@@ -146,31 +136,38 @@ def set_aside(path: Path, number: int) -> None:
 
 
 def start_worker(
-    argv: tuple[str, ...], policy: StopPolicy, env: Mapping[str, str], recording: Recording
-) -> Child:
+    argv: tuple[str, ...],
+    policy: processes.StopPolicy,
+    env: Mapping[str, str],
+    recording: Recording,
+) -> processes.Child:
     """Start a worker, its output in files of the run; raise ToolError if that is impossible."""
     output = recording.target_output_file
     try:
         with output.open("ab") as stdout_file, errors_file(recording).open("ab") as stderr_file:
-            return start_child(argv, policy, env=env, stdout=stdout_file, stderr=stderr_file)
+            return processes.start_child(
+                argv, policy, env=env, stdout=stdout_file, stderr=stderr_file
+            )
     except OSError as error:
         raise start_error(argv, error) from error
 
 
-def report_of(child: Child | None, journal: Path, recording: Recording) -> WorkloadReport:
+def report_of(
+    child: processes.Child | None, journal: Path, recording: Recording
+) -> workload_journal.WorkloadReport:
     """Return a worker's report, completed with its end if it could not close it itself."""
-    report = fold(journal)
+    report = workload_journal.fold(journal)
     if report.complete or child is None:
         return report
-    report = mark_unclosed(report, _describe_end(child, recording))
+    report = workload_journal.mark_unclosed(report, _describe_end(child, recording))
     save(recording.workload_file, report)
     return report
 
 
-def _describe_end(child: Child, recording: Recording) -> str:
+def _describe_end(child: processes.Child, recording: Recording) -> str:
     if child.killed:
         return "The workload did not end when it was asked to, and was killed."
-    how = exit_words(child.exit_status)
+    how = processes.exit_words(child.exit_status)
     message = f"The workload ended with {how} before it closed its account."
     words = last_words(errors_file(recording))
     if words:

@@ -12,7 +12,7 @@ from tempfile import TemporaryFile
 
 import psutil
 
-from tracekit.base import Process, Recording, end_leftovers, find_reported_process, system
+from tracekit.base import Process, Recording, processes, system
 from tracekit.machine import Machine
 from tracekit.record.recorder import ProgramLaunch, Progress, RecordingRequest, start_error
 from tracekit.record.supervisor import size
@@ -36,7 +36,7 @@ from tracekit.record.xctrace.recording_process import (
     Escalation,
     stop_requests,
 )
-from tracekit.workload import ClockAnchor, fold
+from tracekit.workload import journal
 
 log = logging.getLogger(__name__)
 
@@ -108,7 +108,7 @@ class Manner:
     # where notes are kept, and how much space must stay free
     premises: Premises = field(default_factory=Premises)
     chip: Callable[[], str] = lambda: Machine().chip  # the name of this machine's chip
-    read_clocks: Callable[[], ClockAnchor] = ClockAnchor.read_clocks
+    read_clocks: Callable[[], journal.ClockAnchor] = journal.ClockAnchor.read_clocks
 
 
 @dataclass(frozen=True)
@@ -156,8 +156,8 @@ def _set_try_aside(job: RecordingJob, number: int) -> None:
     target = job.request.target
     if not isinstance(target, ProgramLaunch) or target.journal is None:
         return
-    report = fold(target.journal)
-    end_leftovers(find_reported_process(report.pid, report.start))
+    report = journal.fold(target.journal)
+    processes.end_leftovers(processes.find_reported_process(report.pid, report.start))
     set_aside(target.journal, number)
     set_aside(job.recording.workload_file, number)
 

@@ -18,15 +18,14 @@ import msgspec
 import psutil
 
 from tracekit.base import (
-    HeldError,
     Holder,
     Recording,
     RecordingError,
     ToolError,
     TracekitError,
     UsageError,
+    files,
     locks,
-    notes_folder,
     save,
     shared_lock,
 )
@@ -97,7 +96,7 @@ class Premises:
 
     # the folder of the lock and of `staging.json`, the list of staging files that recordings of
     # ours made and that are still there
-    notes: Path = field(default_factory=notes_folder)
+    notes: Path = field(default_factory=files.notes_folder)
     floor: float = field(default_factory=floor)  # bytes that must stay free
     read_free_bytes: Free = free_bytes
     # seconds since its last change after which a staging file may be removed
@@ -230,7 +229,7 @@ def hold_user_lock(folder: Path, lock_folder: Path) -> Generator[tuple[int | Non
     try:
         with locks.holding(place, reason, str(folder)) as lock_state:
             yield lock_state
-    except HeldError as error:
+    except locks.HeldError as error:
         raise _make_held_error(error.holder) from None
 
 
@@ -240,7 +239,7 @@ def _machine_locked() -> Generator[tuple[int | None, str]]:
     try:
         with shared_lock.holding("recording") as lock_state:
             yield lock_state
-    except HeldError as error:
+    except locks.HeldError as error:
         raise ToolError(
             f"Another recording runs on this machine{shared_lock.words(error)}.",
             hint="Only one recorder can run at a time; wait for it. It is another user's, or has "

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracekit.base import ToolError, exit_words, start_child
+from tracekit.base import ToolError, processes
 from tracekit.base import run as run_to_its_end
 from tracekit.record.recorder import start_error
 from tracekit.record.supervisor import Supervisor
@@ -135,7 +135,7 @@ def run(argv: tuple[str, ...], timeout: float, supervisor: Supervisor | None = N
     cannot be started, or did not end within `timeout` seconds.
     """
     log.debug("run %s", shlex.join(argv))
-    start = start_child if supervisor is None else supervisor.start
+    start = processes.start_child if supervisor is None else supervisor.start
     try:
         finished_process = run_to_its_end(argv, timeout, env=tool_environment(), start=start)
     except OSError as error:
@@ -160,7 +160,7 @@ def check(completed: Completed) -> Completed:
 def failure(completed: Completed) -> ToolError:
     """Return the error of a failed command: its line, its own text and, if known, the remedy."""
     output_tail = "\n".join(completed.text.splitlines()[-_QUOTED_LINES:]) or "It said nothing."
-    line = f"{shlex.join(completed.argv)} failed with {exit_words(completed.returncode)}"
+    line = f"{shlex.join(completed.argv)} failed with {processes.exit_words(completed.returncode)}"
     message = f"{line}:\n{output_tail}"
     problem = recognize(completed.returncode, completed.text)
     if problem is None:

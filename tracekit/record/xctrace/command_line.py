@@ -10,9 +10,8 @@ from tracekit.base import (
     Recording,
     ToolError,
     UsageError,
-    needs_shell,
+    programs,
     require,
-    require_program,
     suggest_name,
 )
 from tracekit.record.recorder import Attach, ProgramLaunch, RecordingRequest, running
@@ -22,7 +21,7 @@ from tracekit.record.xctrace.notice import name_notice
 from tracekit.record.xctrace.progress import RecordingTranscript
 from tracekit.record.xctrace.templates import GPU_COUNTERS, SUFFIX, read_template
 from tracekit.record.xctrace.tool import Xctrace
-from tracekit.workload import METAL_SYSTEM_TRACE
+from tracekit.workload import plan
 
 _COUNTER_REQUESTS = {"gpu counters", "metal gpu counters"}
 _AUTO_LEAVES_OUT = (
@@ -99,7 +98,7 @@ def _read_wishes(request: RecordingRequest) -> tuple[str, bool]:
             "which --template takes by its path.",
         )
     if not templates:
-        template = "" if request.instruments else METAL_SYSTEM_TRACE
+        template = "" if request.instruments else plan.METAL_SYSTEM_TRACE
         return template, wants_counters
     return templates[0], wants_counters
 
@@ -127,7 +126,7 @@ def _find_template(template: str, tool: Xctrace) -> tuple[str, bool | None]:
     if names and template not in names:
         hint = f"{suggest_name(template, names)} A template file is given by its path."
         raise UsageError(f"There is no template in this Xcode {template!r}.", hint)
-    if template == METAL_SYSTEM_TRACE:
+    if template == plan.METAL_SYSTEM_TRACE:
         return template, False
     return template, None
 
@@ -231,8 +230,8 @@ def absolute(argv: tuple[str, ...], environment: Mapping[str, str]) -> tuple[str
     """Return `argv` with the absolute path of its program, after its shell if it needs one."""
     if not argv:
         raise UsageError("There is no command to record.")
-    program = Path(require_program(argv[0], environment.get("PATH"))).absolute()
+    program = Path(programs.require_program(argv[0], environment.get("PATH"))).absolute()
     words = (str(program), *argv[1:])
-    if needs_shell(program):
+    if programs.needs_shell(program):
         return ("/bin/sh", *words)
     return words

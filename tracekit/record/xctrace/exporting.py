@@ -10,7 +10,7 @@ from tracekit.record.recorder import Progress
 from tracekit.record.xctrace.command import NO_COUNTERS, WAYS_TO_COUNTERS
 from tracekit.record.xctrace.command_line import TemplateSelection
 from tracekit.record.xctrace.tool import Xctrace
-from tracekit.tables import TocRun, find_recorded_run, select_tables
+from tracekit.tables import TocRun, toc
 
 _KEY = "Counter Set: "
 _NONE = "(null)"
@@ -96,7 +96,7 @@ def export(
     if not has_toc:
         progress("table of contents")
         tool.toc(recording.bundle, recording.toc_file)
-    run = find_recorded_run(recording)
+    run = toc.find_recorded_run(recording)
     if run is None:
         raise ToolError(f"{recording.bundle} holds no run.", hint="Record again.")
     listed = frozenset(table.schema for table in run.tables)
@@ -134,7 +134,7 @@ class _Exports:
 
     def write(self, schemas: set[str]) -> None:
         """Export the tables of these schemas; a table that fails is noted."""
-        tables = select_tables(self.run, schemas)
+        tables = toc.select_tables(self.run, schemas)
         for number, table in enumerate(tables, 1):
             self.progress(f"{table.file} ({number} of {len(tables)})")
             output = self.recording.exports / table.file

@@ -2,7 +2,7 @@
 
 import shlex
 
-from tracekit.base import ToolError, exit_words
+from tracekit.base import ToolError, processes
 from tracekit.record.recorder import Attach, NoProcessError, Target, Warmed
 from tracekit.record.xctrace.command import (
     NO_PROCESS,
@@ -14,7 +14,7 @@ from tracekit.record.xctrace.exporting import no_counters
 from tracekit.record.xctrace.progress import RecordingState
 from tracekit.record.xctrace.recording_process import Asker, Ended
 from tracekit.tables import TocRun
-from tracekit.workload import WorkloadReport
+from tracekit.workload import journal
 
 TARGET_FAILED = 54  # the launched program did not end with status 0; the trace is complete
 
@@ -44,7 +44,7 @@ def judge(
     run: TocRun,
     *,
     launched: bool,
-    report: WorkloadReport | None = None,
+    report: journal.WorkloadReport | None = None,
     worked: bool = False,
 ) -> str:
     """Return why a recording whose bundle could be opened is not whole; empty if it is.
@@ -93,11 +93,11 @@ def _judge_exit(ending: Ended, *, launched: bool) -> str:
         return ""
     how = "in an unknown way"
     if code is not None:
-        how = f"with {exit_words(code)}"
+        how = f"with {processes.exit_words(code)}"
     return f"xctrace ended {how}; the saved part can be opened and is kept."
 
 
-def _launched_failed(ending: Ended, run: TocRun, report: WorkloadReport | None) -> str:
+def _launched_failed(ending: Ended, run: TocRun, report: journal.WorkloadReport | None) -> str:
     is_stopped = ending.has_stop_request or ending.account.is_stopped or run.end_reason in _STOPPED
     end = _describe_bad_end(run)
     if is_stopped or (ending.returncode != TARGET_FAILED and not end):
@@ -120,7 +120,7 @@ def _describe_bad_end(run: TocRun) -> str:
     return run.termination_reason or f"exit status {run.exit_status}"
 
 
-def _never_steady(report: WorkloadReport | None) -> str:
+def _never_steady(report: journal.WorkloadReport | None) -> str:
     """Return the words for a workload that made no step of its steady phase; empty if it did."""
     if report is not None and any(step.phase == "steady" for step in report.steps):
         return ""
@@ -129,7 +129,7 @@ def _never_steady(report: WorkloadReport | None) -> str:
     return "The recording ended before the workload came to its steady phase."
 
 
-def advise(report: WorkloadReport | None) -> str:
+def advise(report: journal.WorkloadReport | None) -> str:
     """Return the remedy for a workload that failed or never came to its steady phase."""
     if report is not None and report.hint:
         return report.hint
@@ -146,7 +146,7 @@ def advise(report: WorkloadReport | None) -> str:
     )
 
 
-def _workload_failed(report: WorkloadReport | None) -> str:
+def _workload_failed(report: journal.WorkloadReport | None) -> str:
     if report is None or report.state != "failed":
         return ""
     return f"The workload failed; the trace up to then is kept. {report.error}".rstrip()

@@ -15,19 +15,19 @@ from tracekit.record.recorder import ProgramLaunch, Progress
 from tracekit.record.xctrace.command_line import RecordedSubject
 from tracekit.record.xctrace.progress import RecordingState, RecordingTranscript
 from tracekit.record.xctrace.recording_process import Deadlines
-from tracekit.workload import WorkloadReport
+from tracekit.workload import journal
 
 STATES = {"preparing": "preparing the workload", "warming": "warming up, outside of the trace"}
 _LAUNCHED_STATES = {**STATES, "warming": "warming up", "steady": "recording the steady phase"}
 
 
-def read_report(recording: Recording) -> WorkloadReport | None:
+def read_report(recording: Recording) -> journal.WorkloadReport | None:
     """Return the worker's account as it last saved it, at a change of its state; None without."""
     try:
         text = recording.workload_file.read_bytes()
     except FileNotFoundError:
         return None
-    return msgspec.json.decode(text, type=WorkloadReport)
+    return msgspec.json.decode(text, type=journal.WorkloadReport)
 
 
 @dataclass

@@ -10,13 +10,13 @@ import subprocess
 import time
 from contextlib import suppress
 
-from tracekit.base import Child, StopPolicy, system
+from tracekit.base import processes, system
 from tracekit.record.supervisor import Supervisor
 from tracekit.record.xctrace.command import tool_environment
 
 FLAG = "--notify-tracing-started"
 _LISTENER = "notifyutil"
-_POLICY = StopPolicy(((system.SIGKILL, 5.0),))
+_POLICY = processes.StopPolicy(((system.SIGKILL, 5.0),))
 
 
 def name_notice(pid: int) -> str:
@@ -40,7 +40,7 @@ class Notice:
     def __init__(self, name: str, supervisor: Supervisor) -> None:
         """Begin to wait, unless the name is empty."""
         self._supervisor = supervisor
-        self._child: Child | None = None
+        self._child: processes.Child | None = None
         program = shutil.which(_LISTENER)
         if not name or program is None:
             return

@@ -19,9 +19,8 @@ from tracekit.base import (
     ToolError,
     TracekitError,
     Used,
-    end_leftovers,
-    find_reported_process,
     make_timestamp,
+    processes,
 )
 from tracekit.record.event_export import align
 from tracekit.record.recorder import (
@@ -69,8 +68,8 @@ from tracekit.record.xctrace.permission import describe_permission
 from tracekit.record.xctrace.recording_process import Ended
 from tracekit.record.xctrace.recovering import offer_recovery
 from tracekit.record.xctrace.tool import Xctrace
-from tracekit.tables import TocRun, open_bundle, read_toc, write_toc
-from tracekit.workload import WorkloadReport, fold
+from tracekit.tables import TocRun, open_bundle, toc, write_toc
+from tracekit.workload import journal as workload_journal
 
 log = logging.getLogger(__name__)
 
@@ -124,7 +123,7 @@ class XctraceRecorder:
         start_date = make_timestamp()
         attempt, report = self._attempt(job, selection)
         if report is not None:
-            end_leftovers(find_reported_process(report.pid, report.start))
+            processes.end_leftovers(processes.find_reported_process(report.pid, report.start))
         try:
             run = self._open_bundle(attempt, job)
             is_checked = True
@@ -135,7 +134,7 @@ class XctraceRecorder:
         target = job.request.target
         launched = isinstance(target, ProgramLaunch)
         if launched and run.target is not None:
-            end_leftovers(find_reported_process(run.target.pid))
+            processes.end_leftovers(processes.find_reported_process(run.target.pid))
         failure = ""
         if is_checked:
             worked = journal_of(target) is not None
@@ -165,7 +164,7 @@ class XctraceRecorder:
 
     def _attempt(
         self, job: RecordingJob, selection: TemplateSelection
-    ) -> tuple[Vigil, WorkloadReport | None]:
+    ) -> tuple[Vigil, workload_journal.WorkloadReport | None]:
         target = job.request.target
         recording = job.recording
 
@@ -195,7 +194,7 @@ class XctraceRecorder:
         target: ProgramLaunch,
         journal: Path,
         line: Callable[[RecordedSubject], tuple[str, ...]],
-    ) -> tuple[Vigil, WorkloadReport | None]:
+    ) -> tuple[Vigil, workload_journal.WorkloadReport | None]:
         """Record a worker that xctrace launches; return the last try, and the worker's report."""
         limit = job.request.steady_limit
         if limit is None:
@@ -206,7 +205,7 @@ class XctraceRecorder:
         attempt.end_reason = worker.end_reason
         if not journal.exists():
             return attempt, None
-        return attempt, fold(journal)
+        return attempt, workload_journal.fold(journal)
 
     def export(
         self,
@@ -244,7 +243,7 @@ class XctraceRecorder:
         if not (is_ended and _write_own_toc(recording)):
             tool = self._tool.bind_supervisor(job.claim.supervisor)
             tool.toc(recording.bundle, recording.toc_file, patiently=is_ended)
-        return read_toc(recording.toc_file).runs
+        return toc.read_toc(recording.toc_file).runs
 
     def _open_bundle(self, attempt: Vigil, job: RecordingJob) -> TocRun:
         recording = job.recording
@@ -276,7 +275,7 @@ def _write_own_toc(recording: Recording) -> bool:
     except InputError as error:
         log.info("the table of contents comes from xctrace: %s", error.message)
         return False
-    runs = read_toc(recording.toc_file).runs
+    runs = toc.read_toc(recording.toc_file).runs
     if runs and runs[-1].duration and runs[-1].start_date:
         return True
     recording.toc_file.unlink()
@@ -284,7 +283,7 @@ def _write_own_toc(recording: Recording) -> bool:
 
 
 def _targets(
-    target: Target, run: TocRun, attempt: Vigil, report: WorkloadReport | None
+    target: Target, run: TocRun, attempt: Vigil, report: workload_journal.WorkloadReport | None
 ) -> tuple[Process, ...]:
     """Return the target that the trace, the user or the worker names, and its descendants."""
     main_target = run.target
@@ -303,7 +302,9 @@ def _list_command_lines(target: Target, attempt: Vigil) -> tuple[tuple[str, ...]
     return (attempt.argv,)
 
 
-def _choose_hint(target: Target, attempt: Vigil, report: WorkloadReport | None) -> str:
+def _choose_hint(
+    target: Target, attempt: Vigil, report: workload_journal.WorkloadReport | None
+) -> str:
     """Return the remedy for a recording that failed; empty if there is none."""
     if attempt.ending.is_unstarted:
         return f"{START_HINT} {shlex.join(attempt.argv)}"
@@ -327,7 +328,7 @@ def _describe_used(
     )
 
 
-def _is_silent(target: Target, report: WorkloadReport | None) -> bool:
+def _is_silent(target: Target, report: workload_journal.WorkloadReport | None) -> bool:
     """Return whether a worker of ours reported nothing."""
     return journal_of(target) is not None and (report is None or not report.pid)
 

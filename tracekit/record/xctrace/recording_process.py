@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Self
 
-from tracekit.base import StopPolicy, system
+from tracekit.base import processes, system
 from tracekit.record.recorder import patience
 from tracekit.record.xctrace.progress import RecordingState, RecordingTranscript
 
@@ -109,11 +109,11 @@ class Deadlines:
             signals=(first * factor, second * factor, third * factor, last * factor),
         )
 
-    def policy(self, bundle: Path) -> StopPolicy:
+    def policy(self, bundle: Path) -> processes.StopPolicy:
         """Return how a guardian stops it, which does not hear it: saving has its full time."""
         waits = (max(self.signals[0], self.saving), *self.signals[1:])
         signals = tuple(zip(map(int, STOP_SIGNALS), waits, strict=True))
-        return StopPolicy(signals, grows=(str(bundle.absolute()),))
+        return processes.StopPolicy(signals, grows=(str(bundle.absolute()),))
 
     def allowance(self, account: RecordingTranscript, time_limit: float) -> float:
         """Return the seconds that the state of `account` may last."""

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 from xml.parsers.expat import ExpatError
 
-from tracekit.base import InputError, UsageError, require_apart, unreadable, write_whole
+from tracekit.base import InputError, UsageError, outputs, write_whole
+from tracekit.base import files as base_files
 from tracekit.record.xctrace.tool import Xctrace
-from tracekit.workload import METAL_SYSTEM_TRACE
+from tracekit.workload import plan
 
 GPU_COUNTERS = "Metal GPU Counters"
 SUFFIX = ".tracetemplate"
@@ -88,7 +89,7 @@ def overview(tool: Xctrace, home: Path) -> Overview:
     return Overview(
         xctrace=tool.version.text,
         sections=sections,
-        metal_system_trace=any(METAL_SYSTEM_TRACE in names for names in sections.values()),
+        metal_system_trace=any(plan.METAL_SYSTEM_TRACE in names for names in sections.values()),
         gpu_counters=gpu_counters,
         instruments_app=str(instruments_app(tool.path) or ""),
         files=tuple(map(str, template_files(home, tool.path))),
@@ -271,7 +272,7 @@ def read_template(path: Path) -> Template:
         with path.open("rb") as file:
             content = file.read(_LARGEST + 1)
     except OSError as error:
-        raise unreadable(path, error) from error
+        raise base_files.unreadable(path, error) from error
     if len(content) > _LARGEST:
         raise InputError(f"{path} is larger than any template; it was not read.")
     if not content.startswith((_BINARY, b"<?xml")):
@@ -323,7 +324,7 @@ def draft(
     if output.suffix != SUFFIX:
         raise UsageError(f"{output} must end in {SUFFIX}, or xctrace takes it for a name.")
     _require_new(output)
-    require_apart([output], [source])
+    outputs.require_apart([output], [source])
     template = read_template(source)
     more_values = {_OF_COUNTERS[key]: new_values[key] for key in _OF_COUNTERS if key in new_values}
     changes = template.changes(new_values, more_values)

@@ -7,7 +7,7 @@ import pandas as pd
 
 from tracekit import analysis
 from tracekit.analysis import Result
-from tracekit.base import percent
+from tracekit.base import units
 from tracekit.report.panel import Context, Tables, of_table, panel, rows, steady_or_busy_window
 
 _MOST_NAMED = 2
@@ -56,7 +56,7 @@ def _share_by_party(gaps: pd.DataFrame) -> list[tuple[str, float]]:
     sums = gaps.groupby("party", observed=True)["duration"].sum()
     total = int(sums.sum())
     shares: list[tuple[str, float]] = []
-    for party, words in analysis.PARTIES.items():
+    for party, words in analysis.pieces.PARTIES.items():
         share = sums.get(str(party), 0) / total
         if share:
             shares.append((words, float(share)))
@@ -69,8 +69,10 @@ def _causes(gaps: pd.DataFrame, idle: int) -> Iterator[Context]:
     The longest piece of each lies between `start` and `end`; times are in ns.
     """
     sums = analysis.by_cause(gaps)
-    for cause in sorted(sums, key=lambda kind: (kind is analysis.Cause.UNATTRIBUTED, -sums[kind])):
-        if not sums[cause] and cause is not analysis.Cause.UNATTRIBUTED:
+    for cause in sorted(
+        sums, key=lambda kind: (kind is analysis.pieces.Cause.UNATTRIBUTED, -sums[kind])
+    ):
+        if not sums[cause] and cause is not analysis.pieces.Cause.UNATTRIBUTED:
             continue
         is_of_cause = (gaps["cause"] == str(cause)).to_numpy()
         pieces = gaps[is_of_cause]
@@ -81,7 +83,7 @@ def _causes(gaps: pd.DataFrame, idle: int) -> Iterator[Context]:
         share = sums[cause] / idle
         during = _during(pieces, sums[cause])
         yield {
-            "cause": analysis.CAUSES[cause],
+            "cause": analysis.pieces.CAUSES[cause],
             "count": len(pieces),
             "total": sums[cause],
             "share": share,
@@ -100,5 +102,5 @@ def _during(pieces: pd.DataFrame, total: int) -> str:
         share = int(time) / total
         if share >= _LEAST_NAMED:
             party = str(name) or _UNTOLD
-            words.append(f"{party} {percent(share)}")
+            words.append(f"{party} {units.percent(share)}")
     return ", ".join(words)

@@ -5,16 +5,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis import (
-    PROFILES,
-    Result,
-    Unavailable,
-    flame,
-    functions,
-    lifetime_of,
-    sampled_weight,
-)
-from tracekit.base import Provenance, count, duration, percent
+from tracekit.analysis import Result, Unavailable, lifetime_of, profile
+from tracekit.base import Provenance, units
 from tracekit.report.panel import Context, Rows, Tables, of_table, of_target, panel, rows
 
 MOST_ROWS = 25
@@ -26,7 +18,7 @@ _LETTER = 6.6  # width of a letter there
 _AWAKE = 0.5  # share of its life below which a target counts as asleep
 
 
-@panel("CPU time", *PROFILES, "threads", "life_cycles")
+@panel("CPU time", *profile.PROFILES, "threads", "life_cycles")
 def cpu_time(result: Result, tables: Tables) -> Context | None:
     """Sum up the samples of the target's threads; None if nothing was sampled."""
     name = _find_profile(tables)
@@ -37,13 +29,13 @@ def cpu_time(result: Result, tables: Tables) -> Context | None:
         return {"absence": sample_rows.absence}
     samples = sample_rows.frame
     frames = rows(tables, "profile_frames").frame
-    weight = sampled_weight(samples)
+    weight = profile.sampled_weight(samples)
     in_words = _cycles_in_words
     asleep = ""
     if name == "cpu_profile":
-        in_words = duration
+        in_words = units.duration
         asleep = _asleep(weight, result.provenance, tables)
-    all_functions = functions(samples, frames)
+    all_functions = profile.functions(samples, frames)
     has_own_time = all_functions["own"] > 0
     has_large_share = all_functions["total"] >= LEAST * weight
     is_listed = has_own_time | has_large_share
@@ -68,14 +60,14 @@ def cpu_time(result: Result, tables: Tables) -> Context | None:
 
 def _find_profile(tables: Tables) -> str | None:
     """Return the first profile that has samples."""
-    for name in PROFILES:
+    for name in profile.PROFILES:
         if not rows(tables, name).absence:
             return name
     return None
 
 
 def _cycles_in_words(cycles: float) -> str:
-    return f"{count(cycles)} cycles"
+    return f"{units.count(cycles)} cycles"
 
 
 def _list_functions(
@@ -108,8 +100,8 @@ def _asleep(weight: int, provenance: Provenance, tables: Tables) -> str:
         life = lifetime_of(cycles, provenance.targets, provenance)
     except Unavailable:
         return ""
-    share_words = percent(weight / life.length)
-    life_words = duration(life.length)
+    share_words = units.percent(weight / life.length)
+    life_words = units.duration(life.length)
     share = f"That is {share_words} of the {life_words}"
     if life.created is None:
         share = f"{share} recorded"
@@ -123,7 +115,7 @@ def _asleep(weight: int, provenance: Provenance, tables: Tables) -> str:
 
 
 def _left_out(created: int) -> str:
-    return f"the {duration(created)} before it was created are left out"
+    return f"the {units.duration(created)} before it was created are left out"
 
 
 def _threads(
@@ -158,14 +150,14 @@ def _flame(
     """Place the blocks of the flame graph, the outermost callers on top."""
     if not entire:
         return None
-    blocks = flame(samples, frames)
+    blocks = profile.flame(samples, frames)
     if not blocks:
         return None
     scale = _WIDTH / entire
     placed_blocks: list[Context] = []
     for block in blocks:
         width = block.weight * scale
-        share = percent(block.weight / entire)
+        share = units.percent(block.weight / entire)
         x = round(block.start * scale, 2)
         label = _fit_label(block.function, width)
         title = f"{block.function}: {in_words(block.weight)}, {share}"

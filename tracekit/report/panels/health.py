@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from tracekit.analysis import Result, used_tables
-from tracekit.base import Provenance, count, duration
+from tracekit.base import Provenance, units
 from tracekit.report.panel import Context, Tables, of_table, of_target, panel, rows
 from tracekit.report.text import flat
 from tracekit.tables import SCHEMAS
@@ -111,7 +111,7 @@ def _sort_gates(table_gates: list[Gate]) -> dict[str, list[Gate]]:
 def _facts(provenance: Provenance, tables: Tables) -> Iterator[tuple[str, str]]:
     end = provenance.end_reason or "the recording does not say why"
     if provenance.duration is not None:
-        end = f"{end}, after {duration(provenance.duration * 1e9)}"
+        end = f"{end}, after {units.duration(provenance.duration * 1e9)}"
     yield "Ended", end
     if provenance.templates:
         yield "Template", ", ".join(provenance.templates)
@@ -128,7 +128,7 @@ def counter_set(provenance: Provenance, tables: Tables) -> str:
     counters = rows(tables, "gpu_counters")
     number = "no"
     if not counters.absence:
-        number = count(len(counters.frame))
+        number = units.count(len(counters.frame))
     return f"{set_names}; {number} samples of counters"
 
 
@@ -159,5 +159,5 @@ def clock_words(provenance: Provenance, *, marked: bool) -> str:
     words = f"laid on the trace's time by {source}"
     uncertainty = clock.get("uncertainty")
     if isinstance(uncertainty, int):
-        return f"{words}, good to {duration(uncertainty)}"
+        return f"{words}, good to {units.duration(uncertainty)}"
     return words

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.analysis import Result, Unavailable, steady_steps
+from tracekit.analysis import Result, Unavailable, scope
 from tracekit.report.chart import Chart
 from tracekit.report.panel import (
     Context,
@@ -68,7 +68,7 @@ def latencies(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a pan
 def _of_steps(tables: Tables) -> Iterator[LatencyRow]:
     step_rows = rows(tables, "steps")
     try:
-        steady = steady_steps(step_rows.frame)
+        steady = scope.steady_steps(step_rows.frame)
     except Unavailable as reason:
         yield LatencyRow("steps", "Step", _STEP, np.empty(0), step_rows.absence or str(reason))
         return

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis import Result, Window
-from tracekit.base import size
+from tracekit.analysis import Result, intervals
+from tracekit.base import units
 from tracekit.report.chart import Chart
 from tracekit.report.panel import (
     Context,
@@ -76,19 +76,19 @@ def _levels(tables: Tables) -> Iterator[Level]:
         sizes = level_rows[column].to_numpy(dtype=np.float64)
         begin_time = int(times[0])
         end_time = int(times[-1])
-        whole_window = Window(begin_time, end_time)
+        whole_window = intervals.Window(begin_time, end_time)
         yield sample_level(name, times, sizes, whole_window, color)
 
 
 def _chart(lines: list[Level], tables: Tables) -> Chart:
     words: list[str] = []
     for line in lines:
-        begin = size(line.heights[0])
-        end = size(line.heights[-1])
-        highest = size(max(line.heights))
+        begin = units.size(line.heights[0])
+        end = units.size(line.heights[-1])
+        highest = units.size(max(line.heights))
         words.append(f"{line.name} from {begin} to {end}, at most {highest}")
     summary = sentence(", ".join(words))
-    return levels("Memory over the run", summary, lines, size, begins=phase_begins(tables))
+    return levels("Memory over the run", summary, lines, units.size, begins=phase_begins(tables))
 
 
 def _sort(name: str, notes: pd.DataFrame, phases: list[str]) -> Context:

@@ -1,7 +1,7 @@
 """All numbers of the run, and the reason in place of each that is missing."""
 
 from tracekit.analysis import Better, Result
-from tracekit.base import unavailable
+from tracekit.base import units
 from tracekit.report.panel import REPORTED, Context, Tables, group_by_key, meaning, of_metric, panel
 
 _DIRECTIONS = {Better.LOWER: "lower is better", Better.HIGHER: "higher is better"}
@@ -19,7 +19,7 @@ def metrics(result: Result, tables: Tables) -> Context:
     metric_rows += [(metric, REPORTED, "") for metric in result.results]
     unknown = [metric for metric, *_ in metric_rows if metric.value is None]
     known_rows = [row for row in metric_rows if row[0].value is not None]
-    names_by_reason = [(unavailable(metric.reason), metric.name) for metric in unknown]
+    names_by_reason = [(units.unavailable(metric.reason), metric.name) for metric in unknown]
     return {
         "known": known_rows,
         "unknown": group_by_key(names_by_reason),

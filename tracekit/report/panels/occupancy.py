@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis import CounterKind, Result
-from tracekit.base import percent
+from tracekit.base import units
 from tracekit.report.panel import Context, Tables, panel, rows
 
 _SPREAD = (0.05, 0.95)
@@ -52,7 +52,7 @@ def _rows_of(means: pd.DataFrame, samples: pd.DataFrame) -> Iterator[Context]:
         share = row["share"]
         if not pd.isna(share):
             unit = "%"
-            mean = percent(share)
+            mean = units.percent(share)
             least_shown = max(0.0, lower_end)
             most_shown = min(100.0, upper_end)
             bar = (share * 100, least_shown, most_shown)

@@ -6,19 +6,19 @@ from typing import Any
 import pandas as pd
 
 from tracekit.analysis import Result, average_by_cost, encoders, is_timed
-from tracekit.base import percent, size
+from tracekit.base import units
 from tracekit.report.panel import REPLAY, Context, Tables, panel, rows
 
 MOST_ROWS = 30
 _CELLS: dict[str, Callable[[Any], str]] = {
     "limiter": str,
-    "cost": percent,
-    "occupancy": percent,
-    "limited": percent,
-    "used": percent,
-    "stack": percent,
-    "read": size,
-    "written": size,
+    "cost": units.percent,
+    "occupancy": units.percent,
+    "limited": units.percent,
+    "used": units.percent,
+    "stack": units.percent,
+    "read": units.size,
+    "written": units.size,
     "bandwidth": "{:,.2f}".format,
 }
 
@@ -36,7 +36,7 @@ def replay(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a
     described_encoders = [
         _describe_encoder(row) for row in table.head(MOST_ROWS).to_dict("records")
     ]
-    occupancy_words = None if occupancy is None else percent(occupancy)
+    occupancy_words = None if occupancy is None else units.percent(occupancy)
     return {
         "ranked": ranked,
         "timed": is_timed(counter_rows.frame),
@@ -53,7 +53,7 @@ def _share_by_limiter(table: pd.DataFrame) -> list[tuple[str, str]]:
     known_costs = table.dropna(subset=["cost", "limiter"])
     costs = known_costs.groupby("limiter")["cost"].sum()
     ordered = costs.sort_values(ascending=False, kind="stable")
-    return [(str(unit), percent(float(cost))) for unit, cost in ordered.items()]
+    return [(str(unit), units.percent(float(cost))) for unit, cost in ordered.items()]
 
 
 def _count_suspects(counters: pd.DataFrame) -> list[tuple[str, str, int]]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tracekit.analysis import Result
-from tracekit.base import NOT_AVAILABLE, Provenance, Used, size, stamp
+from tracekit.base import Provenance, Used, units
 from tracekit.report.panel import Context, Tables, panel
 from tracekit.report.text import flat
 from tracekit.workload import plan
@@ -20,9 +20,9 @@ def reproduce(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a pan
     machine = dict(provenance.machine)
     memory = machine.get("memory")
     if isinstance(memory, int):
-        machine["memory"] = size(memory)
+        machine["memory"] = units.size(memory)
     command_lines = [shlex.join(line) for line in provenance.command_lines]
-    facts = [(name, value or NOT_AVAILABLE) for name, value in _facts(provenance)]
+    facts = [(name, value or units.NOT_AVAILABLE) for name, value in _facts(provenance)]
     command = shlex.join(_command(provenance))
     parameters = list(flat(provenance.parameters))
     return {
@@ -149,8 +149,8 @@ def _facts(provenance: Provenance) -> Iterator[tuple[str, str]]:
     yield "counters", counters
     if provenance.used is not None:
         yield "used", _describe_used(provenance.used)
-    yield "started", stamp(provenance.started)
-    yield "ended", stamp(provenance.ended)
+    yield "started", units.stamp(provenance.started)
+    yield "ended", units.stamp(provenance.ended)
     yield "duration", duration
     yield "time limit", time_limit
     yield "git commit", provenance.git_commit

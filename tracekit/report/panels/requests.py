@@ -7,7 +7,7 @@ import pandas as pd
 
 from tracekit import analysis
 from tracekit.analysis import Result
-from tracekit.base import count
+from tracekit.base import units
 from tracekit.report.chart import Chart, make_integer_axis
 from tracekit.report.panel import Context, Tables, panel, rows
 from tracekit.report.panels.work import by_time
@@ -47,17 +47,17 @@ def requests(result: Result, tables: Tables) -> Context | None:
     served_spans = spans[spans["name"] != REFERENCE]
     parts_absence = ""
     try:
-        in_parts = analysis.parts(steps, gauges)
+        in_parts = analysis.serving.parts(steps, gauges)
     except analysis.Unavailable as reason:
         in_parts = {}
         parts_absence = str(reason)
-    latencies = [_latency(latency, requests, tokens) for latency in analysis.LATENCIES]
+    latencies = [_latency(latency, requests, tokens) for latency in analysis.server.LATENCIES]
     charts = list(_charts(steps, gauges))
     return {
         "total": len(requests),
         "states": _count_states(requests),
         "reasons": _count_reasons(requests),
-        "statistics": list(analysis.STATISTICS),
+        "statistics": list(analysis.server.STATISTICS),
         "latencies": latencies,
         **_select_metrics(result),
         "parts": in_parts,
@@ -93,31 +93,33 @@ def _select_metrics(result: Result) -> Context:
 
 
 def _latency(
-    latency: analysis.Latency, requests: pd.DataFrame, tokens: pd.DataFrame
+    latency: analysis.server.Latency, requests: pd.DataFrame, tokens: pd.DataFrame
 ) -> tuple[str, str, int, list[float]]:
     """Return a latency's name, its meaning, its number of values, and each statistic in ns."""
     try:
         values = latency.values(requests, tokens)
     except analysis.Unavailable:
         return latency.name, _NAMES[latency.name], 0, []
-    numbers = [number(values) for _, number in analysis.STATISTICS.values()]
+    numbers = [number(values) for _, number in analysis.server.STATISTICS.values()]
     return latency.name, _NAMES[latency.name], values.size, numbers
 
 
 def _charts(steps: pd.DataFrame, gauges: pd.DataFrame) -> Iterator[Chart]:
     """Draw levels over the steady phase, below their limit if the workload reports one."""
     with suppress(analysis.Unavailable):
-        run = analysis.steady_phase(steps)
+        run = analysis.serving.steady_phase(steps)
         for name, title, bound, color in _LEVELS:
             with suppress(analysis.Unavailable):
-                times, values = analysis.readings_named(gauges, name)
-                summary = f"At most {count(float(values.max()))}"
+                times, values = analysis.serving.readings_named(gauges, name)
+                summary = f"At most {units.count(float(values.max()))}"
                 top = 0.0
                 level_limit = None
                 if bound:
-                    level_limit = analysis.limit(gauges, bound)
+                    level_limit = analysis.serving.limit(gauges, bound)
                 if level_limit is not None:
-                    summary = f"{summary} of {count(level_limit)}"
+                    summary = f"{summary} of {units.count(level_limit)}"
                     top = level_limit
                 level = sample_level(name, times, values, run, color)
-                yield course(title, f"{summary}.", level, count, upward=make_integer_axis, top=top)
+                yield course(
+                    title, f"{summary}.", level, units.count, upward=make_integer_axis, top=top
+                )

@@ -6,9 +6,10 @@ from contextlib import suppress
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis import Result, Unavailable, bytes_moved, chip_of, steady_steps
-from tracekit.base import percent
-from tracekit.machine import Chip, compute_reached, intensity
+from tracekit.analysis import Result, Unavailable, bytes_moved, machine, scope
+from tracekit.base import units
+from tracekit.machine import chips
+from tracekit.machine import roofline as machine_roofline
 from tracekit.report.chart import Chart
 from tracekit.report.panel import Context, Tables, panel, rows, variants_of
 from tracekit.report.plots import Placed, roof
@@ -38,7 +39,7 @@ def roofline(result: Result, tables: Tables) -> Context | None:
     return {"points": points, "absence": absence, "chip": chip, "chart": chart}
 
 
-def _chip(result: Result, models: pd.DataFrame) -> tuple[Chip | None, str]:
+def _chip(result: Result, models: pd.DataFrame) -> tuple[chips.Chip | None, str]:
     """Return the chip of the run, or the reason why it is not known."""
     if (models["backend"] == "cpu").any():
         return None, (
@@ -46,7 +47,7 @@ def _chip(result: Result, models: pd.DataFrame) -> tuple[Chip | None, str]:
             "`tracekit chip --measure` measures it here"
         )
     try:
-        return chip_of(result.provenance.machine), ""
+        return machine.chip_of(result.provenance.machine), ""
     except Unavailable as reason:
         return None, str(reason)
 
@@ -59,7 +60,7 @@ def _points(
     `flops` and `intensity` are None if the workload does not give the number of operations.
     """
     try:
-        steady = steady_steps(steps)
+        steady = scope.steady_steps(steps)
     except Unavailable:
         return
     step_variants = variants_of(steady)
@@ -74,18 +75,20 @@ def _points(
             moved = bytes_moved(pd.Series(row))
             flops = int(row["flops"]) or None
             if time > 0:
-                reached = compute_reached(moved, time / _SECOND, bandwidth=bandwidth)
+                reached = machine_roofline.compute_reached(
+                    moved, time / _SECOND, bandwidth=bandwidth
+                )
                 yield {
                     "name": name or "step",
                     "time": time,
                     "moved": moved,
                     "flops": flops,
-                    "intensity": intensity(flops, moved) if flops else None,
+                    "intensity": machine_roofline.intensity(flops, moved) if flops else None,
                     "reached": reached,
                 }
 
 
-def _chart(points: list[Context], chip: Chip, bandwidth: float) -> Chart | None:
+def _chart(points: list[Context], chip: chips.Chip, bandwidth: float) -> Chart | None:
     """Chart the points whose number of operations is known; None if there are none."""
     placed_points: list[Placed] = []
     words: list[str] = []
@@ -106,4 +109,4 @@ def _describe_point(point: Context) -> str:
     reached = point["reached"]
     if reached.cached:
         return f"{point['name']} is faster than memory could deliver its bytes"
-    return f"{point['name']} reaches {percent(reached.share)} of the bandwidth"
+    return f"{point['name']} reaches {units.percent(reached.share)} of the bandwidth"

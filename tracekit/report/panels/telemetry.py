@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis import Result, Window, readings
-from tracekit.base import count, quantity
+from tracekit.analysis import Result, intervals, machine
+from tracekit.base import units
 from tracekit.report.chart import Chart, make_integer_axis
 from tracekit.report.panel import Context, Tables, marked_window, panel, phase_begins, rows
 from tracekit.report.plots import course, sample_level
@@ -18,13 +18,13 @@ _COLORS = {"Hz": "device", "W": "steps", "level": "idle"}
 def telemetry(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a panel's signature
     """Put the readings of monitors into words and lines; None if there are none."""
     gauge_frame = rows(tables, "gauges").frame
-    read = readings(gauge_frame).dropna(subset=["source", "value"])
+    read = machine.readings(gauge_frame).dropna(subset=["source", "value"])
     if read.empty:
         return None
     steady = marked_window(tables)
     begin = int(read["time"].min())
     end = int(read["time"].max())
-    run = Window(begin, end)
+    run = intervals.Window(begin, end)
     distinct_names = read["name"].astype(str).unique()
     names = sorted(distinct_names, key=lambda name: (name[:3] != "gpu", name))
     readings_by_name = {name: read[read["name"] == name] for name in names}
@@ -40,7 +40,7 @@ def telemetry(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001
     }
 
 
-def _level(name: str, gauge_readings: pd.DataFrame, steady: Window | None) -> Context:
+def _level(name: str, gauge_readings: pd.DataFrame, steady: intervals.Window | None) -> Context:
     """Return the lowest, median and highest reading, of the steady window if one is marked."""
     unit = str(gauge_readings["unit"].iloc[0])
     if steady is not None:
@@ -50,25 +50,27 @@ def _level(name: str, gauge_readings: pd.DataFrame, steady: Window | None) -> Co
     numbers = (values.min(), values.median(), values.max())
     return {
         "name": name,
-        "numbers": [quantity(number, unit) for number in numbers],
+        "numbers": [units.quantity(number, unit) for number in numbers],
         "count": len(gauge_readings),
     }
 
 
-def _chart(name: str, gauge_readings: pd.DataFrame, run: Window, tables: Tables) -> Chart:
+def _chart(name: str, gauge_readings: pd.DataFrame, run: intervals.Window, tables: Tables) -> Chart:
     unit = str(gauge_readings["unit"].iloc[0])
     ordered = gauge_readings.sort_values("time")
     times = ordered["time"].to_numpy(np.int64)
     values = ordered["value"].to_numpy(np.float64)
     color = _COLORS.get(unit, "others")
     level = sample_level(name, times, values, run, color)
-    lowest = quantity(values.min(), unit)
-    highest = quantity(values.max(), unit)
+    lowest = units.quantity(values.min(), unit)
+    highest = units.quantity(values.max(), unit)
     summary = f"Between {lowest} and {highest}."
     if lowest == highest:
         summary = f"{lowest} throughout."
     begins = phase_begins(tables)
     if unit == "level":
         title = heading(name)
-        return course(title, summary, level, count, upward=make_integer_axis, begins=begins)
-    return course(heading(name), summary, level, lambda value: quantity(value, unit), begins=begins)
+        return course(title, summary, level, units.count, upward=make_integer_axis, begins=begins)
+    return course(
+        heading(name), summary, level, lambda value: units.quantity(value, unit), begins=begins
+    )

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tracekit import analysis
 from tracekit.analysis import Result
-from tracekit.base import NOT_AVAILABLE, count, percent, quantity
+from tracekit.base import units
 from tracekit.report.chart import Chart
 from tracekit.report.panel import Context, Tables, of_table, of_target, panel, phase_begins, rows
 from tracekit.report.plots import Level, course, format_number
@@ -41,7 +41,7 @@ def throughput(result: Result, tables: Tables) -> Context | None:  # noqa: ARG00
     longest_first = sorted(spikes, key=lambda spike: -spike[-1])
     parts = list(_parts(steps))
     more = max(0, len(spikes) - MOST_SPIKES)
-    mixed = analysis.variants(step_rows.frame)
+    mixed = analysis.scope.variants(step_rows.frame)
     source = of_table(tables, "steps")
     device_source = of_table(tables, "gpu_intervals")
     return {
@@ -62,7 +62,7 @@ def _select_run_steps(steps: pd.DataFrame) -> pd.DataFrame:
     if "variant" in timed_steps:
         is_active = timed_steps["variant"].fillna("") != IDLE
         timed_steps = timed_steps[is_active]
-    if len(analysis.variants(timed_steps)) > 1:
+    if len(analysis.scope.variants(timed_steps)) > 1:
         return timed_steps.iloc[:0]
     return timed_steps.sort_values("start", kind="stable")
 
@@ -81,16 +81,17 @@ def _rate(steps: pd.DataFrame, tables: Tables, spikes: list[Spike]) -> Iterator[
     if number < 2:  # noqa: PLR2004  one bin shows no course
         return
     outputs, unit = _count_output(steps)
-    starts, ends = analysis.spans(steps)
+    starts, ends = analysis.intervals.spans(steps)
     begin = int(starts.min())
     end = int(ends.max())
     edges = np.linspace(begin, end, number + 1)
     rates = _per_second(edges, starts, ends, outputs)
-    middle = quantity(float(np.median(rates)), unit)
-    lowest = quantity(float(rates.min()), unit)
-    highest = quantity(float(rates.max()), unit)
+    middle = units.quantity(float(np.median(rates)), unit)
+    lowest = units.quantity(float(rates.min()), unit)
+    highest = units.quantity(float(rates.max()), unit)
     summary = (
-        f"In {count(number)} stretches of equal length: {middle} in the middle one, {lowest} in "
+        f"In {units.count(number)} stretches of equal length: {middle} in the middle one, "
+        f"{lowest} in "
         f"the slowest, {highest} in the fastest."
     )
     level = Level(unit, edges.tolist(), rates.tolist(), "steps")
@@ -107,7 +108,10 @@ def _rate(steps: pd.DataFrame, tables: Tables, spikes: list[Spike]) -> Iterator[
 
 
 def _per_second(
-    edges: Numbers, starts: analysis.Times, ends: analysis.Times, outputs: Numbers
+    edges: Numbers,
+    starts: analysis.intervals.Times,
+    ends: analysis.intervals.Times,
+    outputs: Numbers,
 ) -> Numbers:
     """Return the rate between edges, as if each step made its output evenly while it lasts."""
     summed_outputs = np.cumsum(outputs)
@@ -129,7 +133,7 @@ def _device(intervals: pd.DataFrame, tables: Tables) -> Iterator[Chart]:
     overhead_starts = [start for start, name in phases if name == OVERHEAD]
     until = min(overhead_starts, default=math.inf)
     is_before_overhead = (intervals["start"] < until).to_numpy()
-    starts, ends = analysis.spans(intervals[is_before_overhead])
+    starts, ends = analysis.intervals.spans(intervals[is_before_overhead])
     if not starts.size:
         return
     begin = int(starts.min())
@@ -137,14 +141,14 @@ def _device(intervals: pd.DataFrame, tables: Tables) -> Iterator[Chart]:
     if end - begin < MOST_BINS:
         return
     edges = np.linspace(begin, end, MOST_BINS + 1).astype(np.int64)
-    work = analysis.IntervalSet.from_spans(starts, ends)
+    work = analysis.intervals.IntervalSet.from_spans(starts, ends)
     busy_times = work.measure_within(edges[:-1], edges[1:])
     shares = busy_times / np.diff(edges)
     total_busy_time = work.measure_within(edges[:1], edges[-1:])[0]
     total_share = total_busy_time / (end - begin)
-    total = percent(float(total_share))
-    lowest = percent(float(shares.min()))
-    highest = percent(float(shares.max()))
+    total = units.percent(float(total_share))
+    lowest = units.percent(float(shares.min()))
+    highest = units.percent(float(shares.max()))
     level = Level("busy", edges.tolist(), shares.tolist())
     yield course(
         "Share of time in which the device ran for the target",
@@ -165,7 +169,7 @@ def _parts(steps: pd.DataFrame) -> Iterator[Context]:
     for name, phase_steps in other_steps.groupby("phase", sort=False):
         yield _part(str(name), phase_steps)
     try:
-        steady = analysis.steady_steps(steps)
+        steady = analysis.scope.steady_steps(steps)
     except analysis.Unavailable:
         return
     tenth = int(len(steady) * _EDGE)
@@ -179,14 +183,14 @@ def _parts(steps: pd.DataFrame) -> Iterator[Context]:
 
 def _part(name: str, part_steps: pd.DataFrame) -> Context:
     outputs, unit = _count_output(part_steps)
-    starts, ends = analysis.spans(part_steps)
+    starts, ends = analysis.intervals.spans(part_steps)
     begin = int(starts.min())
     end = int(ends.max())
-    window = analysis.Window(begin, end)
-    rate = NOT_AVAILABLE
+    window = analysis.intervals.Window(begin, end)
+    rate = units.NOT_AVAILABLE
     if window.length:
         tokens_per_second = outputs.sum() * _SECOND / window.length
-        rate = quantity(tokens_per_second, unit)
+        rate = units.quantity(tokens_per_second, unit)
     return {"name": name, "steps": len(part_steps), "length": window.length, "rate": rate}
 
 

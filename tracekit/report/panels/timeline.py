@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from tracekit.analysis import Result
-from tracekit.base import duration
+from tracekit.base import units
 from tracekit.report.panel import Context, Tables, is_without_gpu_work, panel
 from tracekit.report.timeline.still import SHADES, WIDTH, strips
 from tracekit.report.timeline.track import Timeline
@@ -33,7 +33,7 @@ _TICKS = 5
 def drawn(line: Timeline) -> Context:
     """Return the context of the template for a timeline."""
     tick_times = np.linspace(line.begin, line.end, _TICKS)
-    ticks = [duration(tick_time) for tick_time in tick_times]
+    ticks = [units.duration(tick_time) for tick_time in tick_times]
     return {
         "line": line,
         "strips": strips(line),

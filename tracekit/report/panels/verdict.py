@@ -8,7 +8,7 @@ import pandas as pd
 
 from tracekit import analysis
 from tracekit.analysis import Result
-from tracekit.base import count, percent, quantity, unavailable
+from tracekit.base import units
 from tracekit.report.panel import (
     REPLAY,
     REPORTED,
@@ -64,11 +64,11 @@ def _headline(
             "known": False,
             "note": "",
             "value": "not available",
-            "source": unavailable(metric.reason),
+            "source": units.unavailable(metric.reason),
         }
     is_reported = metric in result.results
     note = _headline_note(name, result, metrics_by_name)
-    value = quantity(metric.value, metric.unit)
+    value = units.quantity(metric.value, metric.unit)
     source = REPORTED if is_reported else of_metric(tables, name)
     return {
         "name": name,
@@ -88,7 +88,7 @@ def _headline_note(
     worst = metrics_by_name.get(_WORST.get(name, ""))
     if worst is None or worst.value is None:
         return ""
-    return f"99th percentile {quantity(worst.value, worst.unit)}"
+    return f"99th percentile {units.quantity(worst.value, worst.unit)}"
 
 
 def _order_names(result: Result, metrics_by_name: dict[str, analysis.Measurement]) -> Iterator[str]:
@@ -132,8 +132,8 @@ def _sureness(results: dict[str, analysis.Measurement]) -> str:
 def _interval_words(lower_bound: analysis.Measurement, upper_bound: analysis.Measurement) -> str:
     if lower_bound.value is None or upper_bound.value is None:
         return f"no interval: {lower_bound.reason or upper_bound.reason}"
-    lower_end = quantity(lower_bound.value, lower_bound.unit)
-    upper_end = quantity(upper_bound.value, upper_bound.unit)
+    lower_end = units.quantity(lower_bound.value, lower_bound.unit)
+    upper_end = units.quantity(upper_bound.value, upper_bound.unit)
     interval = f"{lower_end} to {upper_end} with 95 % confidence"
     if lower_bound.value <= 1 <= upper_bound.value:
         return f"{interval}; which is faster, the run does not tell"
@@ -185,9 +185,9 @@ def _of_samples(result: Result, tables: Tables) -> PageVerdict | None:
     replayed = rows(tables, REPLAY).frame
     if len(replayed):
         number = replayed["place"].nunique()
-        lead = f"Xcode's counters of {count(number)} encoders"
+        lead = f"Xcode's counters of {units.count(number)} encoders"
         return PageVerdict("samples", f"{lead}, from a serialized replay at a fixed clock.")
-    for name in analysis.PROFILES:
+    for name in analysis.profile.PROFILES:
         sample_rows = of_target(tables, name)
         if not sample_rows.absence:
             return _of_profile(sample_rows.frame, rows(tables, "profile_frames").frame)
@@ -196,12 +196,12 @@ def _of_samples(result: Result, tables: Tables) -> PageVerdict | None:
 
 def _of_profile(samples: pd.DataFrame, frames: pd.DataFrame) -> PageVerdict:
     """Count the samples of a profile, and name the function with the most weight of its own."""
-    words = count(len(samples))
-    weight = analysis.sampled_weight(samples)
-    hottest = analysis.functions(samples, frames).head(1)
+    words = units.count(len(samples))
+    weight = analysis.profile.sampled_weight(samples)
+    hottest = analysis.profile.functions(samples, frames).head(1)
     if weight and len(hottest):
         row = hottest.iloc[0]
-        share = percent(row["own"] / weight)
+        share = units.percent(row["own"] / weight)
         words = f"{words}, {share} of their weight in {row['function']}"
     lead = "The recording holds no GPU work, but samples of the target's threads:"
     return PageVerdict("samples", f"{lead} {words}.")
@@ -232,8 +232,8 @@ def _without_fault(checks: tuple[analysis.RuleCheck, ...]) -> PageVerdict:
         lead = f"Nothing can be said: none of {_checks(open_checks)} could be made."
         return PageVerdict("unclear", lead)
     if open_checks:
-        lead = f"No fault was found by {count(completed_checks)} of {_checks(len(checks))}"
-        return PageVerdict("unclear", f"{lead}; {count(open_checks)} could not be made.")
+        lead = f"No fault was found by {units.count(completed_checks)} of {_checks(len(checks))}"
+        return PageVerdict("unclear", f"{lead}; {units.count(open_checks)} could not be made.")
     return PageVerdict(
         "good", f"No fault was found by {_checks(len(checks))}, and all could be made."
     )
@@ -242,4 +242,4 @@ def _without_fault(checks: tuple[analysis.RuleCheck, ...]) -> PageVerdict:
 def _checks(number: int) -> str:
     if number == 1:
         return "1 check"
-    return f"{count(number)} checks"
+    return f"{units.count(number)} checks"

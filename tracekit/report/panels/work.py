@@ -36,7 +36,7 @@ def _device_work(tables: Tables) -> Context:
             with suppress(KeyError, analysis.Unavailable):
                 _count_by_iteration(groups, device.frame, tables["loop"], len(iterations))
     if groups:
-        busy = analysis.busy(*analysis.spans(device.frame))
+        busy = analysis.intervals.busy(*analysis.intervals.spans(device.frame))
         if "each" in groups[0]:
             unit = analysis.unit(iterations)
     labels = [str(group["label"]) for group in groups]
@@ -66,7 +66,7 @@ def _steps(tables: Tables) -> Context:
     if len(begins):
         steady_begin = int(begins.min())
     variants = None
-    if analysis.variants(step_rows.frame):
+    if analysis.scope.variants(step_rows.frame):
         variants = step_rows.frame["variant"]
     steps: list[dict[Hashable, Any]] = []
     if not step_rows.absence:
@@ -131,7 +131,10 @@ def _find_first_times(table: pd.DataFrame, by: str) -> list[tuple[str, str, int]
 
 
 def _count_by_iteration(
-    groups: list[dict[Hashable, Any]], frame: pd.DataFrame, loop: analysis.Window, iterations: int
+    groups: list[dict[Hashable, Any]],
+    frame: pd.DataFrame,
+    loop: analysis.intervals.Window,
+    iterations: int,
 ) -> None:
     """Add `each` to each group: its number of rows in an iteration of the loop, on average."""
     loop_rows = loop.rows(frame)
@@ -165,7 +168,7 @@ def by_time(
     durations = known_durations.to_numpy(dtype=np.int64)
     known_starts = frame["start"][has_duration].to_numpy(dtype=np.int64)
     starts = pd.Series(known_starts)
-    statistics = analysis.grouped(codes, durations, _PERCENTILES)
+    statistics = analysis.intervals.grouped(codes, durations, _PERCENTILES)
     percentiles = statistics.percentiles.T
     total = statistics.totals.sum() or 1
     group_channels = [str(names[code // len(texts)]) for code in statistics.codes]

@@ -40,7 +40,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.analysis import Times
+from tracekit.analysis import intervals
 from tracekit.report.timeline.track import Detail, Timeline, Track
 
 STEPS = (1 << 16) - 1
@@ -55,20 +55,20 @@ class Tick:
     numerator: int = 1
     under: int = 1
 
-    def count(self, times: Times) -> Times:
+    def count(self, times: intervals.Times) -> intervals.Times:
         """Return the first tick that is not before each time."""
         return -(-times * self.under // self.numerator)
 
-    def time(self, ticks: Times) -> Times:
+    def time(self, ticks: intervals.Times) -> intervals.Times:
         """Return the time of each tick."""
         return ticks * self.numerator // self.under
 
-    def count_nearest(self, durations: Times) -> Times:
+    def count_nearest(self, durations: intervals.Times) -> intervals.Times:
         """Return the number of ticks of each duration, to the nearest."""
         half = self.numerator // 2
         return (durations * self.under + half) // self.numerator
 
-    def tells(self, times: Times) -> bool:
+    def tells(self, times: intervals.Times) -> bool:
         """Return whether all times can be written in ticks, to the nanosecond."""
         rounded_times = self.time(self.count(times))
         return bool((rounded_times == times).all())
@@ -78,7 +78,7 @@ class Tick:
 _CLOCKS = (Tick(125, 3), Tick())
 
 
-def clock(*times: Times) -> Tick:
+def clock(*times: intervals.Times) -> Tick:
     """Return the coarsest known clock that holds all times without loss."""
     for tick in _CLOCKS[:-1]:
         if all(tick.tells(part) for part in times):
@@ -86,7 +86,7 @@ def clock(*times: Times) -> Tick:
     return _CLOCKS[-1]  # which holds every nanosecond
 
 
-def planes(values: Times) -> tuple[int, bytes]:
+def planes(values: intervals.Times) -> tuple[int, bytes]:
     """Return the width of a column in bytes, and its bytes, plane by plane.
 
     A negative value is a ValueError.
@@ -102,7 +102,9 @@ def planes(values: Times) -> tuple[int, bytes]:
     return width, octets[:, :width].T.tobytes()
 
 
-def pauses(starts: Times, ends: Times, lanes: tuple[int, ...], begin: int) -> Times:
+def pauses(
+    starts: intervals.Times, ends: intervals.Times, lanes: tuple[int, ...], begin: int
+) -> intervals.Times:
     """Return the pause before each interval, from the end of the previous one in its lane."""
     previous_ends = np.empty_like(starts)
     previous_ends[1:] = ends[:-1]
@@ -111,7 +113,7 @@ def pauses(starts: Times, ends: Times, lanes: tuple[int, ...], begin: int) -> Ti
     return starts - previous_ends
 
 
-def unlike(values: Times, codes: Times) -> Times:
+def unlike(values: intervals.Times, codes: intervals.Times) -> intervals.Times:
     """Return the difference of each value from the previous one with the same code, folded."""
     order = np.argsort(codes, kind="stable")
     ordered = values[order]
@@ -124,13 +126,13 @@ def unlike(values: Times, codes: Times) -> Times:
     return fold_signs(differences)
 
 
-def fold_signs(values: Times) -> Times:
+def fold_signs(values: intervals.Times) -> intervals.Times:
     """Return values without a sign: 0, -1, 1, -2, 2 become 0, 1, 2, 3, 4."""
     folded_negatives = -2 * values - 1
     return np.where(values < 0, folded_negatives, 2 * values)
 
 
-def three_digits(values: Times) -> Times:
+def three_digits(values: intervals.Times) -> intervals.Times:
     """Return codes of numbers from 0 on, with as many digits as the page shows: three.
 
     Below 1000 a code is the number; from there each power of ten has 900 codes.
@@ -146,7 +148,7 @@ def three_digits(values: Times) -> Times:
     return np.where(power > 0, codes, values)
 
 
-def steps(values: NDArray[np.float64], lowest: float, highest: float) -> Times:
+def steps(values: NDArray[np.float64], lowest: float, highest: float) -> intervals.Times:
     """Return the values as steps of 0 … STEPS between the lowest and the highest."""
     span = highest - lowest
     shares = (values - lowest) / (span or 1)
@@ -166,7 +168,7 @@ class _Texts(dict[str, int]):
     def place(self, text: str) -> int:
         return self.setdefault(self._shown(text), len(self))
 
-    def places(self, texts: tuple[str, ...], codes: Times) -> Times:
+    def places(self, texts: tuple[str, ...], codes: intervals.Times) -> intervals.Times:
         """Return the index of the text of each code; -1 stays -1."""
         return np.array([*map(self.place, texts), -1], np.int64)[codes]
 
@@ -226,7 +228,7 @@ def _header(track: Track, texts: _Texts, columns: list[bytes]) -> dict[str, Any]
     }
 
 
-def _columns(track: Track, tick: Tick, begin: int, texts: _Texts) -> Iterator[Times]:
+def _columns(track: Track, tick: Tick, begin: int, texts: _Texts) -> Iterator[intervals.Times]:
     starts = tick.count(track.starts)
     ends = tick.count(track.ends)
     codes = texts.places(track.texts, track.codes)
@@ -242,7 +244,7 @@ def _columns(track: Track, tick: Tick, begin: int, texts: _Texts) -> Iterator[Ti
         yield steps(track.levels.values, track.levels.lowest, track.levels.highest)
 
 
-def _detail(detail: Detail, texts: _Texts) -> Times:
+def _detail(detail: Detail, texts: _Texts) -> intervals.Times:
     if detail.unit == "text":
         return texts.places(detail.texts, detail.numbers) + 1
     if detail.unit == "number":
@@ -252,7 +254,7 @@ def _detail(detail: Detail, texts: _Texts) -> Times:
     return np.where(is_known, codes + 1, 0)
 
 
-def _lead(detail: Detail, tick: Tick, starts: Times) -> Times:
+def _lead(detail: Detail, tick: Tick, starts: intervals.Times) -> intervals.Times:
     is_known = detail.numbers >= 0
     durations = np.where(is_known, detail.numbers, 0)
     begin_ticks = starts - tick.count_nearest(durations)

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.analysis import Times, tracks
-from tracekit.base import count
+from tracekit.analysis import intervals, tracks
+from tracekit.base import units
 from tracekit.report.panel import Tables, of_target
 from tracekit.report.timeline.track import Kind, Levels, Track
 
@@ -17,7 +17,7 @@ MOST_READINGS = 4_096
 def level_track(
     name: str,
     note: str,
-    times: tuple[Times, Times],
+    times: tuple[intervals.Times, intervals.Times],
     values: NDArray[np.float64],
     unit: str,
     *,
@@ -31,7 +31,7 @@ def level_track(
     starts, ends = times
     kept_indexes = _extremes(values, max_readings)
     if kept_indexes.size < values.size:
-        part = count(_part(values.size, max_readings))
+        part = units.count(_part(values.size, max_readings))
         note = f"{note}; the lowest and highest of each {part} readings"
     if kept_indexes.size:
         ends = np.maximum.reduceat(ends, kept_indexes)
@@ -59,7 +59,7 @@ def _part(size: int, max_readings: int) -> int:
     return -(-size // (max_readings // 2))
 
 
-def _extremes(values: NDArray[np.float64], max_readings: int) -> Times:
+def _extremes(values: NDArray[np.float64], max_readings: int) -> intervals.Times:
     if values.size <= max_readings:
         return np.arange(values.size)
     part = _part(values.size, max_readings)

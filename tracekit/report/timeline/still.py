@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tracekit.analysis import IntervalSet
-from tracekit.base import count, duration, moment, percent, quantity
+from tracekit.analysis import intervals as analysis_intervals
+from tracekit.base import units
 from tracekit.report.timeline.track import Levels, Timeline, Track
 
 WIDTH = 1000
@@ -41,8 +41,8 @@ def _strip(track: Track, timeline: Timeline, bins: int) -> dict[str, Any]:
     }
     levels = track.levels
     if levels is not None:
-        lowest = quantity(levels.lowest, levels.unit)
-        highest = quantity(levels.highest, levels.unit)
+        lowest = units.quantity(levels.lowest, levels.unit)
+        highest = units.quantity(levels.highest, levels.unit)
         strip["note"] = f"{track.note}: {lowest} to {highest}"
         strip["course"] = _course(track, levels, timeline)
     elif track.starts.size <= bins:
@@ -56,7 +56,7 @@ def _iter_marks(track: Track, timeline: Timeline) -> Iterator[Mark]:
     scale = WIDTH / (timeline.end - timeline.begin)
     columns = (track.starts.tolist(), track.durations.tolist(), track.codes.tolist())
     for start, length, code in zip(*columns, strict=True):
-        title = f"{track.texts[code]}: {duration(length)} from {moment(start)}"
+        title = f"{track.texts[code]}: {units.duration(length)} from {units.moment(start)}"
         x = (start - timeline.begin) * scale
         width = max(1, length * scale)
         yield _mark(x, width, SHADES, title)
@@ -65,7 +65,7 @@ def _iter_marks(track: Track, timeline: Timeline) -> Iterator[Mark]:
 def _iter_binned_marks(track: Track, timeline: Timeline, bins: int) -> Iterator[Mark]:
     all_edges = np.linspace(timeline.begin, timeline.end, bins + 1)
     edges = all_edges.astype(np.int64)
-    intervals = IntervalSet.from_spans(track.starts, track.ends)
+    intervals = analysis_intervals.IntervalSet.from_spans(track.starts, track.ends)
     covered = intervals.measure_within(edges[:-1], edges[1:])
     lengths = np.maximum(1, np.diff(edges))
     shares = covered / lengths
@@ -78,12 +78,12 @@ def _iter_binned_marks(track: Track, timeline: Timeline, bins: int) -> Iterator[
     for first_bin, end_bin in pairwise(bounds):
         if shades[first_bin] == 0:
             continue
-        begin = duration(int(edges[first_bin]))
-        end = duration(int(edges[end_bin]))
+        begin = units.duration(int(edges[first_bin]))
+        end = units.duration(int(edges[end_bin]))
         mean_share = float(shares[first_bin:end_bin].mean())
-        share = percent(mean_share)
+        share = units.percent(mean_share)
         begin_count = int(begin_counts[first_bin:end_bin].sum())
-        begins = count(begin_count)
+        begins = units.count(begin_count)
         title = f"{begin} to {end}: {share} covered, {begins} begin"
         x = first_bin * WIDTH / bins
         width = (end_bin - first_bin) * WIDTH / bins

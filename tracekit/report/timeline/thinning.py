@@ -11,8 +11,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.analysis import Times, union
-from tracekit.base import count, duration
+from tracekit.analysis import intervals
+from tracekit.base import units
 from tracekit.report.timeline.track import MERGED, Detail, Kind, Timeline, Track, unknown
 
 MOST = 1_800_000
@@ -47,7 +47,8 @@ def thin_timeline(
     if thin.count == timeline.count:
         return timeline
     absence = (
-        f"Of {count(timeline.count)} intervals the page holds {count(thin.count)}, to stay small: "
+        f"Of {units.count(timeline.count)} intervals the page holds "
+        f"{units.count(thin.count)}, to stay small: "
         "detail is kept around findings and in the steady phase from its beginning, the others are "
         "merged. Sums of time count all intervals; sums of intervals count merged ones as one."
     )
@@ -64,7 +65,7 @@ def _find_detail_end(timeline: Timeline, small: int, kept_intervals: int) -> int
     return int(ordered[-1]) + 1
 
 
-def _rank_intervals(starts: Times, timeline: Timeline) -> Times:
+def _rank_intervals(starts: intervals.Times, timeline: Timeline) -> intervals.Times:
     """Return ranks, the lowest for the intervals to keep: by their phase, then by their begin."""
     rank = np.full(starts.size, 2)
     if timeline.steady is not None:
@@ -72,7 +73,7 @@ def _rank_intervals(starts: Times, timeline: Timeline) -> Times:
         rank[is_steady] = 1
     for track in timeline.tracks:
         if track.kind is Kind.EVIDENCE:
-            evidence = zip(*union(track.starts, track.ends), strict=True)
+            evidence = zip(*intervals.union(track.starts, track.ends), strict=True)
             for begin, end in evidence:
                 is_evidence = (starts >= begin) & (starts <= end)
                 rank[is_evidence] = 0
@@ -96,10 +97,11 @@ def _merge_track(track: Track, is_outside: NDArray[np.bool_], begin: int, width:
     ends = np.append(firsts, track.starts.size)
     sizes = np.diff(ends)
     is_merged = sizes > 1
-    interval_count = count(int(sizes[is_merged].sum()))
-    merged_count = count(int(is_merged.sum()))
+    interval_count = units.count(int(sizes[is_merged].sum()))
+    merged_count = units.count(int(is_merged.sum()))
     note = (
-        f"{interval_count} merged into {merged_count}, each within {duration(width)}, to keep the "
+        f"{interval_count} merged into {merged_count}, each within {units.duration(width)}, "
+        f"to keep the "
         "page small"
     )
     if track.note:

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis import Times, Window, spans, tracks, union
+from tracekit.analysis import intervals as analysis_intervals
+from tracekit.analysis import tracks
 
 
 class Kind(StrEnum):
@@ -41,7 +42,7 @@ class Detail:
 
     name: str
     unit: str
-    numbers: Times
+    numbers: analysis_intervals.Times
     texts: tuple[str, ...] = ()
 
 
@@ -80,9 +81,9 @@ class Track:
 
     name: str
     kind: Kind
-    starts: Times
-    durations: Times
-    codes: Times
+    starts: analysis_intervals.Times
+    durations: analysis_intervals.Times
+    codes: analysis_intervals.Times
     texts: tuple[str, ...]
     lanes: tuple[int, ...]
     note: str = ""
@@ -90,7 +91,7 @@ class Track:
     levels: Levels | None = None
 
     @property
-    def ends(self) -> Times:
+    def ends(self) -> analysis_intervals.Times:
         """The end of each interval."""
         return self.starts + self.durations
 
@@ -102,7 +103,7 @@ class Timeline:
     begin: int
     end: int
     tracks: tuple[Track, ...]
-    steady: Window | None = None
+    steady: analysis_intervals.Window | None = None
     absences: tuple[str, ...] = ()
 
     @property
@@ -180,7 +181,7 @@ def words(name: str, values: pd.Series) -> Detail:
     return Detail(name, "text", codes.astype(np.int64), texts)
 
 
-def numbers(name: str, ids: pd.Series, known_ids: Times) -> Detail:
+def numbers(name: str, ids: pd.Series, known_ids: analysis_intervals.Times) -> Detail:
     """Make a detail of ids: the place of each among all known ones, from 1; zero for none."""
     values = ids.to_numpy(dtype=np.uint64, na_value=0)
     places = np.searchsorted(known_ids, values) + 1
@@ -188,13 +189,15 @@ def numbers(name: str, ids: pd.Series, known_ids: Times) -> Detail:
     return Detail(name, "number", np.where(has_id, places, 0))
 
 
-def _with_merged(base_track: Track, starts: Times, ends: Times) -> Track:
+def _with_merged(
+    base_track: Track, starts: analysis_intervals.Times, ends: analysis_intervals.Times
+) -> Track:
     """Add a lane of merged intervals below the others."""
     note = f"{starts.size:,} more that overlap are merged in the lowest lane"
-    starts, ends = union(starts, ends)
+    starts, ends = analysis_intervals.union(starts, ends)
     size = starts.size
 
-    def extend(values: Times, value: int) -> Times:
+    def extend(values: analysis_intervals.Times, value: int) -> analysis_intervals.Times:
         added_values = np.full(size, value, np.int64)
         return np.concatenate((values, added_values))
 
@@ -233,7 +236,7 @@ def in_trace(events: tracks.EventTrack) -> tuple[tracks.EventTrack, str]:
 
     The second part is a note in words on the events left out.
     """
-    starts, ends = spans(events.frame)
+    starts, ends = analysis_intervals.spans(events.frame)
     is_outside = (starts < 0) & (ends <= 0)
     through = (starts < 0) & (ends > 0)
     if not (is_outside | through).any():

@@ -35,8 +35,8 @@ def idle(tables: Tables) -> Track | str:
             reason = "the target's work covers all of the window"
         return f"No idle gaps: {reason.rstrip('.')}."
     gaps = gap_rows.frame
-    causes = {str(cause): text for cause, text in analysis.CAUSES.items()}
-    parties = {str(party): text for party, text in analysis.PARTIES.items()}
+    causes = {str(cause): text for cause, text in analysis.pieces.CAUSES.items()}
+    parties = {str(party): text for party, text in analysis.pieces.PARTIES.items()}
     cause_texts = gaps["cause"].map(causes)
     labels = cause_texts.fillna(gaps["cause"])
     during = gaps["during"].replace("", pd.NA)
@@ -167,7 +167,9 @@ def track_other_processes(tables: Tables) -> Iterator[Track]:
     intervals = tracks.event_track(tables, "gpu_intervals")
     is_of_target = intervals.frame["target"].astype(bool).to_numpy()
     processes = intervals.select(~is_of_target).split("process", "process not stated")
-    processes.sort(key=lambda process: -analysis.busy(*analysis.spans(process.frame)))
+    processes.sort(
+        key=lambda process: -analysis.intervals.busy(*analysis.intervals.spans(process.frame))
+    )
     drawn_processes = processes[:OTHERS_SHOWN]
     remaining_processes = processes[OTHERS_SHOWN:]
     if remaining_processes:

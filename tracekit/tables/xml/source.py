@@ -13,7 +13,7 @@ from typing import cast
 from lxml import etree
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
-from tracekit.base import InputError, declares_document_type, hostile, open_input, unreadable
+from tracekit.base import InputError, files
 from tracekit.tables.drift import DamagedExportError
 from tracekit.tables.xcode_counters import refused_table
 
@@ -47,11 +47,11 @@ _OTHER_FILES = (
 
 def head(path: Path) -> bytes:
     """Return the first bytes of a file, enough to identify it."""
-    with open_input(path) as file:
+    with files.open_input(path) as file:
         try:
             return file.read(_HEAD)
         except OSError as error:
-            raise unreadable(path, error) from error
+            raise files.unreadable(path, error) from error
 
 
 def root(beginning: bytes) -> str:
@@ -182,7 +182,7 @@ def _find_fatal(parser: etree.XMLPullParser) -> str:
 def _check_root(path: Path, element: Element) -> None:
     tree = element.getroottree()
     if tree.docinfo.internalDTD:
-        raise hostile(path)
+        raise files.hostile(path)
     if tree.getroot().tag != ROOT:
         raise not_an_export(path)
 
@@ -212,12 +212,12 @@ def _forget(elements: list[Element]) -> None:
 def blocks_of(path: Path, size: int = _BLOCK) -> Iterator[bytes]:
     """Yield a file; raise InputError if it cannot be read, or declares a document type."""
     try:
-        with open_input(path) as file:
+        with files.open_input(path) as file:
             block = file.read(size)
-            if declares_document_type(block):
-                raise hostile(path)
+            if files.declares_document_type(block):
+                raise files.hostile(path)
             while block:
                 yield block
                 block = file.read(size)
     except OSError as error:
-        raise unreadable(path, error) from error
+        raise files.unreadable(path, error) from error

@@ -6,9 +6,14 @@ standard output, a line of JSON each; see `tracekit.workload.interleaved.protoco
 
 from pathlib import Path
 
-from tracekit.base import module_command
+import lazy_loader
+
+from tracekit.base import programs
 
 
 def resident_command(python: Path) -> tuple[str, ...]:
     """Return the command line that starts the child in an interpreter."""
-    return module_command(python, "tracekit.workload.interleaved")
+    return programs.module_command(python, "tracekit.workload.interleaved")
+
+
+__getattr__, __dir__, _ = lazy_loader.attach(__name__, submodules=["protocol"])

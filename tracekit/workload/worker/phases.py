@@ -11,7 +11,7 @@ from typing import Any
 
 import psutil
 
-from tracekit.base import RecordingError, ToolError, duration, start_of
+from tracekit.base import RecordingError, ToolError, processes, units
 from tracekit.machine import sampler
 from tracekit.workload.worker.loop import FEWEST, NEVER, SECOND, StepLoop, measure, reference
 from tracekit.workload.worker.notes import Notes
@@ -191,7 +191,7 @@ def mark_shortfall(
         return
     shortfall = f"after {made_steps:,} of {wanted_steps:,} steps"
     if end_reason == "limit":
-        text = f"The time limit of {duration(lasts)} ended the steady phase {shortfall}."
+        text = f"The time limit of {units.duration(lasts)} ended the steady phase {shortfall}."
         loop.account.mark("warning", text=f"{text} --time-limit allows more.")
     elif end_reason == "exhausted" and spec.repeats is not None:
         loop.account.mark("warning", text=f"The workload had nothing left to do {shortfall}.")
@@ -206,7 +206,7 @@ def mark_results(account: Account | Notes, results: Results) -> None:
 def prepare(spec: Spec, account: Account) -> Step:
     """Load and prepare the workload; mark its name, its backend and the work of a step."""
     account.anchor()
-    process_start = start_of(os.getpid())
+    process_start = processes.start_of(os.getpid())
     thread = threading.get_native_id()
     process = psutil.Process().name()
     account.mark(

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import msgspec
 
-from tracekit.base import InputError, Recording, module_command, save
+from tracekit.base import InputError, Recording, programs, save
 from tracekit.workload.journal import ClockAnchor, Journal, fold
 from tracekit.workload.plan import Plan
 
@@ -86,7 +86,7 @@ class Spec:
 
 def command(spec_file: Path) -> tuple[str, ...]:
     """Return the worker's command line, with this interpreter: a shim must not be traced."""
-    module_words = module_command(Path(sys.executable), "tracekit.workload.worker")
+    module_words = programs.module_command(Path(sys.executable), "tracekit.workload.worker")
     return (*module_words, str(spec_file))
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 import mlx.core as mx
 import psutil
 
-from tracekit.base import UsageError, size
+from tracekit.base import UsageError, units
 from tracekit.lab.bench.inputs import (
     BY_MLX,
     Inputs,
@@ -18,27 +18,7 @@ from tracekit.lab.bench.inputs import (
     SubjectUnavailable,
     prepare_call,
 )
-from tracekit.ops import (
-    CallTraffic,
-    DecodePlan,
-    DecodeProblem,
-    DenseProblem,
-    DenseShape,
-    Kernel,
-    attend,
-    causal_mask,
-    check_head_dim,
-    dense_traffic,
-    draw_dense,
-    gather_pages,
-    largest_dense_error,
-    largest_error,
-    naive_attention,
-    naive_traffic,
-    plan,
-    sdpa,
-    traffic_of,
-)
+from tracekit.ops import DecodeProblem, check_head_dim, dense, kernels, largest_error, metal, paged
 from tracekit.workload import backend
 
 # From queries `[batch, q_heads, head_dim]` and the number of a set to the same shape.
@@ -69,7 +49,7 @@ def prepare_paged(
         problem = problems[number]
         if q is not problem.q:
             problem = replace(problem, q=q)
-        return attend(problem, scale=shape.scale, longest=inputs.longest, how=how)
+        return paged.attend(problem, scale=shape.scale, longest=inputs.longest, how=how)
 
     preparation = _prepare_decode(inputs, call, how=how, copies=how is None)
     if how is None:
@@ -77,13 +57,13 @@ def prepare_paged(
     return replace(preparation, launch=lambda number: call(problems[number].q, number))
 
 
-def plan_launch(problem: DecodeProblem, choice: Launch, longest: int) -> DecodePlan:
+def plan_launch(problem: DecodeProblem, choice: Launch, longest: int) -> metal.DecodePlan:
     """Return the launch of a kernel; raise SubjectUnavailable if it does not support the shape."""
     sizes = dict(vars(choice))
-    kernel = cast("Kernel", sizes.pop("kernel"))
+    kernel = cast("metal.Kernel", sizes.pop("kernel"))
     try:
         check_head_dim(problem.head_dim)
-        return plan(problem, longest=longest, kernel=kernel, **sizes)
+        return metal.plan(problem, longest=longest, kernel=kernel, **sizes)
     except UsageError as error:
         raise SubjectUnavailable(error.message.rstrip(".")) from error
 
@@ -91,7 +71,7 @@ def plan_launch(problem: DecodeProblem, choice: Launch, longest: int) -> DecodeP
 def _dense(
     inputs: Inputs,
     arrays: Callable[[int], tuple[mx.array, mx.array]],
-    attention: Callable[..., mx.array] = sdpa,
+    attention: Callable[..., mx.array] = dense.sdpa,
     *,
     axis: int = 2,
     copies: bool = False,
@@ -112,7 +92,7 @@ def _prepare_decode(
     inputs: Inputs,
     call: Call,
     *,
-    how: DecodePlan | None = None,
+    how: metal.DecodePlan | None = None,
     padded: bool = False,
     copies: bool = False,
 ) -> Prepared:
@@ -124,7 +104,7 @@ def _prepare_decode(
         block_count = -(-inputs.longest // shape.block_size)
         padded_length = block_count * shape.block_size
         lens = [padded_length] * shape.batch
-    cost = traffic_of(problems[0], lens, how)
+    cost = paged.traffic_of(problems[0], lens, how)
     if copies:
         moved = 2 * sum(lens) * shape.kv_heads * shape.head_dim * shape.itemsize
         total_read = cost.read + moved
@@ -193,7 +173,7 @@ DECODE = (
         "pages copied, then dense",
         lambda inputs: _dense(
             inputs,
-            lambda number: gather_pages(inputs.problems[number], inputs.longest),
+            lambda number: dense.gather_pages(inputs.problems[number], inputs.longest),
             copies=True,
         ),
         paged=True,
@@ -201,7 +181,7 @@ DECODE = (
     _decode(
         "naive",
         "dense, every score kept",
-        lambda inputs: _dense(inputs, lambda number: inputs.dense[number], naive_attention),
+        lambda inputs: _dense(inputs, lambda number: inputs.dense[number], dense.naive_attention),
         naive=True,
     ),
 )
@@ -216,22 +196,22 @@ def _flash(inputs: Inputs) -> Prepared:
     shape = _prompt(inputs)
     if backend() == "cpu":  # on which MLX keeps the scores as well
         _require_room(shape)
-    attention = partial(sdpa, scale=inputs.shape.scale, mask="causal")
-    return _prepared_prompt(inputs, attention, dense_traffic(shape))
+    attention = partial(dense.sdpa, scale=inputs.shape.scale, mask="causal")
+    return _prepared_prompt(inputs, attention, dense.dense_traffic(shape))
 
 
 def _naive_prompt(inputs: Inputs) -> Prepared:
     shape = _prompt(inputs)
     _require_room(shape)
-    mask = causal_mask(shape.queries, shape.queries)
+    mask = dense.causal_mask(shape.queries, shape.queries)
     mx.eval(mask)
-    attention = partial(naive_attention, scale=inputs.shape.scale, mask=mask)
-    return _prepared_prompt(inputs, attention, naive_traffic(shape))
+    attention = partial(dense.naive_attention, scale=inputs.shape.scale, mask=mask)
+    return _prepared_prompt(inputs, attention, dense.naive_traffic(shape))
 
 
-def _prompt(inputs: Inputs) -> DenseShape:
+def _prompt(inputs: Inputs) -> dense.DenseShape:
     shape = inputs.shape
-    return DenseShape(
+    return dense.DenseShape(
         (shape.queries,),
         shape.queries,
         shape.q_heads,
@@ -242,21 +222,23 @@ def _prompt(inputs: Inputs) -> DenseShape:
     )
 
 
-def _require_room(shape: DenseShape) -> None:
+def _require_room(shape: dense.DenseShape) -> None:
     """Raise SubjectUnavailable unless the scores fit in memory: MLX would end the process."""
     needed = _COPIES * shape.scores
     free_bytes = psutil.virtual_memory().available
     if needed > free_bytes:
-        raise SubjectUnavailable(f"its scores take {size(needed)}, and {size(free_bytes)} are free")
+        raise SubjectUnavailable(
+            f"its scores take {units.size(needed)}, and {units.size(free_bytes)} are free"
+        )
 
 
-def _prepared_prompt(inputs: Inputs, call: PrefillCall, cost: CallTraffic) -> Prepared:
+def _prepared_prompt(inputs: Inputs, call: PrefillCall, cost: kernels.CallTraffic) -> Prepared:
     shape = _prompt(inputs)
-    arrays = dense_traffic(shape).unique
-    problems: list[DenseProblem] = []
+    arrays = dense.dense_traffic(shape).unique
+    problems: list[dense.DenseProblem] = []
     for number in range(inputs.sets_of(arrays, 2)):
         seed = inputs.shape.seed + number
-        problems.append(draw_dense(shape, dtype=inputs.dtype, seed=seed))
+        problems.append(dense.draw_dense(shape, dtype=inputs.dtype, seed=seed))
 
     def turn(number: int, previous_result: mx.array | None) -> mx.array:
         problem = problems[number % len(problems)]
@@ -266,7 +248,7 @@ def _prepared_prompt(inputs: Inputs, call: PrefillCall, cost: CallTraffic) -> Pr
         return call(q, problem.keys, problem.values)
 
     working_set = len(problems) * (arrays + cost.written)
-    error = largest_dense_error(problems[0], turn(0, None))
+    error = dense.largest_dense_error(problems[0], turn(0, None))
     return prepare_call(
         turn,
         cost.work(shape.queries),

@@ -14,19 +14,7 @@ from tracekit.lab.bench.inputs import (
     prepare_call,
 )
 from tracekit.lab.bench.subjects.attention import NO_METAL
-from tracekit.ops import (
-    CallTraffic,
-    NormProblem,
-    append,
-    append_run,
-    apply_compiled,
-    draw_norm_problem,
-    error_of,
-    fused_kernel,
-    kernel_traffic,
-    separate,
-    separate_traffic,
-)
+from tracekit.ops import kernels, norm, paged
 from tracekit.workload import Work, backend
 
 
@@ -35,14 +23,14 @@ def _append(inputs: Inputs) -> Prepared:
     shape = inputs.shape
     tables = inputs.problems[0].block_tables
     places = [(tables, mx.full((shape.batch,), token, mx.int32)) for token in range(shape.context)]
-    return _into_pages(inputs, shape.batch, append, places)
+    return _into_pages(inputs, shape.batch, paged.append, places)
 
 
 def _append_run(inputs: Inputs) -> Prepared:
     """Write the keys and values of one sequence's whole prompt."""
     block_tables = inputs.problems[0].block_tables
     places = [(table, 0) for table in block_tables]
-    return _into_pages(inputs, inputs.shape.context, append_run, places)
+    return _into_pages(inputs, inputs.shape.context, paged.append_run, places)
 
 
 def _into_pages(
@@ -128,27 +116,27 @@ def prepare_fused(inputs: Inputs, *, device: str | None = None) -> Prepared:
     if (device or backend()) != "metal":
         raise SubjectUnavailable(NO_METAL)
     problems = _problems(inputs)
-    preparation = _prepared_layers(problems, fused_kernel, kernel_traffic(problems[0]))
+    preparation = _prepared_layers(problems, norm.fused_kernel, norm.kernel_traffic(problems[0]))
     return replace(
         preparation,
         launched=Launch("rmsnorm_linear"),
-        launch=lambda number: fused_kernel(problems[number]),
+        launch=lambda number: norm.fused_kernel(problems[number]),
     )
 
 
-def _by_ops(inputs: Inputs, op: Callable[[NormProblem], mx.array]) -> Prepared:
+def _by_ops(inputs: Inputs, op: Callable[[norm.NormProblem], mx.array]) -> Prepared:
     shape = inputs.shape
-    cost = separate_traffic(shape.rows, shape.dims, shape.out_dims, itemsize=shape.itemsize)
+    cost = norm.separate_traffic(shape.rows, shape.dims, shape.out_dims, itemsize=shape.itemsize)
     return _prepared_layers(_problems(inputs), op, cost)
 
 
-def _problems(inputs: Inputs) -> tuple[NormProblem, ...]:
+def _problems(inputs: Inputs) -> tuple[norm.NormProblem, ...]:
     shape = inputs.shape
     row_count = shape.rows + shape.out_dims
     size = row_count * shape.dims * shape.itemsize
-    problems: list[NormProblem] = []
+    problems: list[norm.NormProblem] = []
     for number in range(inputs.sets_of(size, copies=3)):
-        problem = draw_norm_problem(
+        problem = norm.draw_norm_problem(
             shape.rows,
             shape.dims,
             shape.out_dims,
@@ -160,7 +148,9 @@ def _problems(inputs: Inputs) -> tuple[NormProblem, ...]:
 
 
 def _prepared_layers(
-    problems: tuple[NormProblem, ...], op: Callable[[NormProblem], mx.array], cost: CallTraffic
+    problems: tuple[norm.NormProblem, ...],
+    op: Callable[[norm.NormProblem], mx.array],
+    cost: kernels.CallTraffic,
 ) -> Prepared:
     first_problem = problems[0]
 
@@ -170,7 +160,7 @@ def _prepared_layers(
         return op(next_problem)
 
     working_set = len(problems) * cost.unique
-    error = error_of(first_problem, op(first_problem))
+    error = norm.error_of(first_problem, op(first_problem))
     chained = first_problem.dims == first_problem.outputs
     return prepare_call(
         turn,
@@ -187,11 +177,11 @@ NORM = (
     Subject("norm-fused", "norm", "norm", "RMSNorm and Linear in one kernel", prepare_fused),
     Subject(
         *("norm-compiled", "norm", "norm", "both in one function of mx.compile"),
-        lambda inputs: _by_ops(inputs, apply_compiled),
+        lambda inputs: _by_ops(inputs, norm.apply_compiled),
     ),
     Subject(
         *("norm-separate", "norm", "norm", "one after the other, as layers of mlx.nn are"),
-        lambda inputs: _by_ops(inputs, separate),
+        lambda inputs: _by_ops(inputs, norm.separate),
         naive=True,
     ),
 )

@@ -20,11 +20,10 @@ from tracekit.compare import (
     FindingChange,
     Scale,
     Verdict,
-    course,
     limit_of,
+    page,
     sentence,
     shown_of,
-    side,
 )
 from tracekit.machine import window_words
 from tracekit.nightly.gate.decision import OUTCOMES
@@ -159,8 +158,8 @@ def of_comparison(
 
     `environment` are facts of the machine that made the runs after, `workload` is their work.
     """
-    reference_words = side(compared.before)
-    candidate_words = side(compared.after)
+    reference_words = page.side(compared.before)
+    candidate_words = page.side(compared.after)
     outcome = OUTCOMES[compared.verdict]
     cases = [_metric(change, compared) for change in compared.changes]
     cases += [_finding(finding) for finding in compared.findings]
@@ -232,7 +231,7 @@ def _finding(change: FindingChange) -> Case:
         name=change.rule,
         kind="finding",
         outcome=None,
-        message=f"{course(change)}: {finding_message}",
+        message=f"{page.course(change)}: {finding_message}",
         pairs=change.runs_after,
         severity=change.severity.value,
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from tracekit.base import quantity, stamp
+from tracekit.base import units
 from tracekit.compare import Shown
 from tracekit.nightly.gate.report.model import Case, GateReport, Suite
 from tracekit.nightly.history.night import LEADS, Outcome
@@ -118,9 +118,9 @@ def numbers(case: Case) -> dict[str, str]:
     formatter = Shown(case.scale, case.unit)
     texts: dict[str, str] = {}
     if case.reference is not None:
-        texts["reference"] = quantity(case.reference, case.unit)
+        texts["reference"] = units.quantity(case.reference, case.unit)
     if case.candidate is not None:
-        texts["candidate"] = quantity(case.candidate, case.unit)
+        texts["candidate"] = units.quantity(case.candidate, case.unit)
     if case.measured is not None:
         texts["measured"] = formatter.change(case.measured)
     if case.change is not None:
@@ -195,7 +195,7 @@ def _when(report: GateReport) -> str:
     """Return time, commit and machine in parentheses; empty if none is known."""
     facts: list[str] = []
     if report.started:
-        facts.append(stamp(report.started))
+        facts.append(units.stamp(report.started))
     if report.commit:
         facts.append(f"commit {report.commit}")
     if report.machine:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from tracekit.base import InputError, open_input
+from tracekit.base import InputError, files
 from tracekit.tables.bundle.errors import WAY_OUT, ArchiveError, BundleError, name_bundle
 
 _ZLIB = b"\x78"
@@ -48,7 +48,7 @@ class Files:
         """Open a file as it is; raise BundleError if it is not there, or not a plain file."""
         self._refuse_links(name)
         try:
-            return open_input(self.bundle / name)
+            return files.open_input(self.bundle / name)
         except InputError as error:
             raise self.make_damage_error(name, "cannot be read") from error
 

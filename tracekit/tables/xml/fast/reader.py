@@ -17,7 +17,7 @@ from lxml import etree
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 from numpy.typing import NDArray
 
-from tracekit.base import open_input, unreadable
+from tracekit.base import files
 from tracekit.tables.values import FORMS, Form, prefetch
 from tracekit.tables.xml.fast.definitions import NUMERIC, FastDefinitions, FastIdentities
 from tracekit.tables.xml.fast.elements import ROW, SENTINEL, SOURCE, Elements
@@ -187,11 +187,11 @@ class FastReader:
 
     def pieces(self) -> Iterator[Node]:
         """Yield the only table of the file, piece by piece."""
-        with open_input(self._path) as file:
+        with files.open_input(self._path) as file:
             try:
                 yield from self._pieces(file)
             except OSError as error:
-                raise unreadable(self._path, error) from error
+                raise files.unreadable(self._path, error) from error
 
     def symbols(self) -> Symbols:
         """Return the stacks that the pieces so far refer to."""
