@@ -22,7 +22,7 @@ def test_a_recording_of_87_of_49000_jobs_is_counted() -> None:
     assert count(starts[:0], 49_000).recorded == 0
 
 
-@pytest.mark.parametrize(("share", "each"), [(0.6, 4), (0.93, 5), (0.97, 5)])
+@pytest.mark.parametrize(("share", "each"), [(0.4, 3), (0.93, 5), (0.97, 5)])
 def test_thinned_jobs_are_counted_by_the_dispatches_that_a_trace_shows(
     share: float, each: int
 ) -> None:
@@ -30,8 +30,8 @@ def test_thinned_jobs_are_counted_by_the_dispatches_that_a_trace_shows(
     kept = starts[np.random.default_rng(7).random(5000) < share]
     counted = count(kept, 1000, each=5)
     assert (counted.expected, counted.jobs_per_step) == (1000 * each, each)
-    assert counted.share == pytest.approx(share * 5 / each, abs=0.01)
-    assert counted.is_enough is (share > 0.95)
+    assert counted.share == pytest.approx(share * 5 / each, abs=0.025)
+    assert counted.is_enough is (share > 0.7)
 
 
 def test_dispatches_that_share_an_encoder_are_one_job_and_more_jobs_make_up_for_nothing() -> None:
@@ -39,6 +39,17 @@ def test_dispatches_that_share_an_encoder_are_one_job_and_more_jobs_make_up_for_
     assert count(starts, 200, each=8) == Completeness(200, 200)
     crowded = np.concatenate((np.arange(100) * MS, np.arange(100) * MS + 1))
     assert count(crowded, 200).share == pytest.approx(0.5)
+
+
+def test_jobs_that_the_driver_coalesces_differently_in_each_step_are_not_missing() -> None:
+    counts = np.random.default_rng(7).choice([6, 8, 10, 12], 500)
+    jobs = np.concatenate([step * MS + 1000 * np.arange(size) for step, size in enumerate(counts)])
+    assert count(jobs, 500, each=12).is_enough
+
+
+def test_steps_without_any_job_are_missing_whatever_the_driver_coalesces() -> None:
+    jobs = np.arange(0, 200, 2) * MS + 100_000
+    assert not count(jobs, 200, each=12).is_enough
 
 
 def test_clocks_that_are_off_cost_no_job() -> None:
