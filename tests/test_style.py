@@ -11,10 +11,10 @@ LIMITS: dict[str, tuple[float, str]] = {
     "shared class names": (0, "Give one of the two classes a name of its own."),
     "vague functions, %": (0.5, "Name a function by a verb: `find_gaps`, not `found`."),
     "vague stored names, %": (0.8, "Name a value by a noun: `gaps`, not `found`."),
-    "nodes a statement": (12.0, "Part long statements: one idea a line."),
-    "tuple assignments": (1.4, "Assign unrelated values in lines of their own."),
-    "comprehensions": (29.5, "Write a loop, or give the comprehension's parts names."),
-    "ternaries": (14.0, "Write `if` and `else` as statements."),
+    "nodes a statement": (11.6, "Part long statements: one idea a line."),
+    "tuple assignments": (0.9, "Assign unrelated values in lines of their own."),
+    "comprehensions": (27, "Write a loop, or give the comprehension's parts names."),
+    "ternaries": (10.5, "Write `if` and `else` as statements."),
     "nested ternaries": (0, "Write `if`, `elif` and `else` as statements."),
     "functions of 15 branches": (3, "Part the function by what its parts decide."),
     "odd English: help": (0.2, _ENGLISH),
@@ -23,7 +23,7 @@ LIMITS: dict[str, tuple[float, str]] = {
     "odd English: changelog": (0.1, _ENGLISH),
     "odd English: docstrings": (1.1, _ENGLISH),
     "odd English: test names": (0.1, "Name a test `test_<subject>_<behaviour>`."),
-    "public names": (730, "Give a face only the names that other rooms use."),
+    "public names": (415, "Give a face only the names that other rooms use."),
 }
 
 

@@ -336,7 +336,7 @@ def made_of(schema: str) -> set[str]:
 
 
 @pytest.mark.campaign
-@pytest.mark.filterwarnings("ignore::tracekit.tables.DamagedExportWarning")
+@pytest.mark.filterwarnings("ignore::tracekit.tables.drift.DamagedExportWarning")
 @pytest.mark.parametrize("good", ["metal", "host", "host server"], indirect=True)
 def test_nothing_is_made_of_half_an_export(good: Whole) -> None:
     exports = [file for file in good.recording.exports.glob("*.*") if file.stem != "toc"]
@@ -378,7 +378,7 @@ CUT = (
 )
 
 
-@pytest.mark.filterwarnings("ignore::tracekit.tables.DamagedExportWarning")
+@pytest.mark.filterwarnings("ignore::tracekit.tables.drift.DamagedExportWarning")
 @pytest.mark.parametrize(
     ("name", "table", "schema"),
     [

@@ -76,7 +76,7 @@ def test_ragged_lengths_are_drawn_by_the_seed_alike_for_all() -> None:
 
 @needs_emulation
 def test_specializations_are_made_before_the_first_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tracekit.ops.BLOCK_SIZES", ())
+    monkeypatch.setattr("tracekit.ops.attention.metal.BLOCK_SIZES", ())
     with emulation():
         step = paged(kernel="grouped", block_size=16, max_blocks=4, dtype="float32")
         specializations = step.specializations()

@@ -194,10 +194,10 @@ def counter_means(counter_samples: pd.DataFrame) -> pd.DataFrame:
     if table.empty:
         largest_counts = by_counter.size().nlargest(5)
         counted_names = [f"{name} ({count:,})" for name, count in largest_counts.items()]
-        there = ", ".join(counted_names)
+        counter_names = ", ".join(counted_names)
         raise Unavailable(
             f"no counter that is known here has {FEWEST} samples with values that make sense in "
-            f"the target's work. There are samples of counters such as {there}. "
+            f"the target's work. There are samples of counters such as {counter_names}. "
             f"Record steady work for longer, or with another Counter Set."
         )
     return table
@@ -385,5 +385,5 @@ def mean_of(counter_means: pd.DataFrame, kind: CounterKind, unit: str) -> "pd.Se
 
 
 def _lacks(description: str, recorded: tuple[str, ...]) -> str:
-    there = ", ".join(recorded[:5])
-    return f"no {description} was recorded, only: {there}. {HOW_TO_GET}"
+    recorded_names = ", ".join(recorded[:5])
+    return f"no {description} was recorded, only: {recorded_names}. {HOW_TO_GET}"

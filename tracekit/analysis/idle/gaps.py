@@ -262,12 +262,12 @@ def _gaps_by_device(
     tables: list[pd.DataFrame] = []
     gap_offset = 0
     for number, device in enumerate(devices.tolist()):
-        there = (timeline["device"] == device).to_numpy()
+        is_on_device = (timeline["device"] == device).to_numpy()
         running = _union_work(life, life.device == device)
         pieces = attribute_gaps(
             _idle(running, loaded),
-            Lives.from_timeline(timeline[there]),
-            awaited.select(there),
+            Lives.from_timeline(timeline[is_on_device]),
+            awaited.select(is_on_device),
             around,
             target,
             many,

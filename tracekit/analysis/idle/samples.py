@@ -63,10 +63,10 @@ def _name_threads(samples: pd.DataFrame, threads: pd.DataFrame | None) -> pd.Ser
     return samples["tid"].map(names).fillna("a thread")
 
 
-def _select_samples(samples: pd.DataFrame, when: IntervalSet) -> pd.DataFrame:
+def _select_samples(samples: pd.DataFrame, window: IntervalSet) -> pd.DataFrame:
     target_samples = samples[samples["target"]]
     times = target_samples["time"].to_numpy(dtype=np.int64)
-    return target_samples[when.contains(times)]
+    return target_samples[window.contains(times)]
 
 
 def host_words(meanwhile_rows: pd.DataFrame | None) -> str:

@@ -94,9 +94,9 @@ def judge(
 ) -> Judged:
     """Judge one metric by all pairs that count, of one session or of both.
 
-    The rule of all comparisons, `tracekit.base.verdict_of`, decides on a regression. A change that
-    one session shows beyond the threshold, or leaves open, has `reproduced` False: it needs a
-    second session.
+    The rule of all comparisons, `verdicts.verdict_of`, decides on a regression. A change that one
+    session shows beyond the threshold, or leaves open, has `reproduced` False: it needs a second
+    session.
 
     Args:
         gated: The metric, and the least change of it that counts.
