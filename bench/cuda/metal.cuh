@@ -22,6 +22,7 @@ struct alignas(16) Uint4 {
 };
 #define uint4 Uint4
 
+namespace metal {
 template <typename T, int N>
 struct vec;
 template <typename T>
@@ -29,6 +30,8 @@ struct alignas(4 * sizeof(T)) vec<T, 4> {
   T elements[4];
   __device__ T operator[](int at) const { return elements[at]; }
 };
+}
+using namespace metal;
 
 template <typename To, typename From>
 __device__ inline To as_type(From from) {

@@ -150,7 +150,7 @@ def test_other_periods_miss_no_refresh(periods: list[float]) -> None:
 def test_a_frame_ends_with_the_commit_that_presents_it() -> None:
     begun = np.arange(0, 60, 5)
     rows = [(int(time), int(time) + 1, int(time) + 2) for time in begun]
-    timeline = table("begun committed started", *rows, unit=1)
+    timeline = table("encoding_start committed started", *rows, unit=1)
     # Every second command buffer presents.
     presents = [(int(time) + 1, place % 2 == 1) for place, time in enumerate(begun)]
     commits = table("time presents", *presents, unit=1, target=True)

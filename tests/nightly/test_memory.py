@@ -129,7 +129,7 @@ def run_unstored_night(played: Played, cost: float, **keys: Any) -> Any:
 @pytest.mark.processes
 @pytest.mark.parametrize(
     ("cost", "words"),
-    [(1.0, "If there are none, it is ok: "), (1.3, "If nothing was, it is a regression: ")],
+    [(1.0, "If there are none, it is ok: "), (1.3, "If there are none, it is a regression: ")],
 )
 def test_without_its_history_a_night_judges_nothing_that_may_have_been_accepted(
     played: Played, cost: float, words: str

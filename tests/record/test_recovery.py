@@ -118,7 +118,7 @@ def test_a_run_keeps_its_provenance_and_its_files(
     assert set(provenance.stages) == {"recover", "export"}
     assert "(xctrace hung while it saved)" in provenance.stages["recover"].message
     assert new.output_file.read_text() == "42 tokens/s\n"
-    assert run("analyze", new.folder) == 0
+    assert run("analyze", new.folder) == 4  # its workload left no marks
 
 
 FAILURES = [
@@ -189,8 +189,10 @@ def test_a_recorder_that_hangs_and_is_killed_offers_to_recover(
         said = tmp_path / "scenario.said"
         until(lambda: said.exists() and "Ctrl-C" in said.read_text(), "it records")
         for child in psutil.Process(process.pid).children():
-            if "record" in child.cmdline() and str(folder / "recording.trace") in child.cmdline():
-                child.kill()
+            with suppress(psutil.NoSuchProcess):  # the child may have ended meanwhile
+                words = child.cmdline()
+                if "record" in words and str(folder / "recording.trace") in words:
+                    child.kill()
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 3
     assert f"tracekit recover {folder / 'recording.trace'}" in " ".join(errors.split())

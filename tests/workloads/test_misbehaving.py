@@ -171,7 +171,7 @@ def test_churn_is_found(tracekit: Run, tmp_path: Path) -> None:
 
 def begun_in_submit(step: StepMark, slept: list[Span]) -> int:
     """Return for how long a step may have worked before it was handed over."""
-    host = step.sum_told_spans(slept)
+    host = step.measure_spans_in_submit(slept)
     if step.is_undivided(host):
         return step.submitted - step.start - host
     return step.worked_in_submit(host)

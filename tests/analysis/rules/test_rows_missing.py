@@ -42,10 +42,15 @@ def test_missing_jobs_come_before_all_else_and_no_rate_is_given(golden: Golden, 
 
 
 def test_a_whole_recording_passes_and_has_its_rates() -> None:
-    for result in (judge_recording(STEPS), judge_recording(STEPS, None), judge_recording(195)):
-        assert outcome(result)[0] is Status.PASSED
+    for jobs, result in (
+        ("all", judge_recording(STEPS)),
+        ("all, no dispatches", judge_recording(STEPS, None)),
+        ("195", judge_recording(195)),
+    ):
+        assert outcome(result)[0] is Status.PASSED, jobs
         values = {metric.name: metric.value for metric in result.metrics}
-        assert None not in [values[name] for name in ("tokens_per_second", "gpu_time_per_token")]
+        rates = [values[name] for name in ("tokens_per_second", "gpu_time_per_token")]
+        assert None not in rates, jobs
 
 
 def test_a_recording_without_a_count_abstains() -> None:
@@ -56,7 +61,7 @@ def test_a_recording_without_a_count_abstains() -> None:
         ({"step_models": on_cpu[:0]}, "does not say how much work a step has"),
     ):
         status, words = outcome(judge_recording(STEPS, **changes))
-        assert (status, reason in words) == (Status.ABSTAINED, True), words
+        assert (status, reason in words) == (Status.ABSTAINED, True), (reason, words)
 
 
 def test_a_silent_workload_is_an_error_and_no_rule_passes() -> None:

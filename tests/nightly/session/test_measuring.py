@@ -322,7 +322,7 @@ def test_a_trace_of_a_killed_recorder_is_recovered_and_does_not_count(
     with ready(traced=1, reference=None) as prepared:
         pretend(3, killed=True)
         (pair,) = trace(prepared)
-        assert pair.contaminated == ("The trace of the candidate was recovered, incomplete.",)
+        assert pair.rejections == ("The trace of the candidate was recovered, incomplete.",)
         assert pair.runs == ("short/candidate-1-1-recovered",)
         assert pair.candidate == {"step_p50": (200.0,)}
         pretend(3, killed=True, recovers=False)

@@ -420,11 +420,10 @@ def test_counters_without_a_template_file_are_those_of_the_instrument(
         recorder = XctraceRecorder(locate(), choose_only(), manner)
         recorded = recorder.record(RecordingRequest(QUICK, 5, counters="on"), recording, print)
         recording.bundle.rename(tmp_path / chip)
-        assert recorded.used is not None
-        assert recorded.used.instruments == ("Metal GPU Counters",)
-        assert any(text.startswith("No template with") for text in recorded.warnings) is bool(
-            remark
-        )
+        assert recorded.used is not None, chip
+        assert recorded.used.instruments == ("Metal GPU Counters",), chip
+        remarks = [text for text in recorded.warnings if text.startswith("No template with")]
+        assert bool(remarks) is bool(remark), chip
 
 
 def test_a_machine_that_slept_is_named_with_the_command_that_keeps_it_awake(
