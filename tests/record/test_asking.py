@@ -81,8 +81,7 @@ def test_every_question_is_answered_as_believed(scenario: Scenario, tmp_path: Pa
 
 
 # An xctrace that answers `version`, and all else as a test says; `export` writes a file.
-OTHER = """#!{python} -IS
-import os, sys, time
+OTHER = """import os, sys, time
 words = sys.argv[1:]
 if words[:1] == ["version"]:
     print("xctrace version 26.0 (17C529)")
@@ -117,7 +116,10 @@ def other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], No
         folder = tmp_path / "bin"
         folder.mkdir()
         tool, finder = folder / "xctrace", folder / "xcrun"
-        tool.write_text(OTHER.format(python=sys.executable, body=body))
+        program = folder / "other.py"
+        program.write_text(OTHER.format(body=body))
+        # A process that is called xctrace would refuse the recordings of other tests.
+        tool.write_text(f'#!/bin/sh\nexec "{sys.executable}" -IS "{program}" "$@"\n')
         finder.write_text(f"#!/bin/sh\necho {tool}\n")
         for file in (tool, finder):
             file.chmod(0o755)

@@ -27,6 +27,7 @@ import numpy as np
 from tracekit.workload import Step, workload
 
 LEFT = np.random.default_rng(0).random((160, 160), dtype=np.float32)
+LARGE = np.random.default_rng(0).random((640, 640), dtype=np.float32)  # far longer than a note
 ARRAY = mx.array(LEFT)
 WAITS = {waits!r}
 
@@ -96,7 +97,7 @@ class Kind:
 
 
 KINDS = {
-    "numpy": Kind("return LEFT @ LEFT @ LEFT", unknown=INSIDE),
+    "numpy": Kind("return LARGE @ LARGE", unknown=INSIDE),
     "numpy-on-one-thread": Kind("sort(4)", unknown=INSIDE),
     "mlx-as-array": Kind("return np.array(lazily())", unknown=INSIDE, upper_bound=0.1, either=True),
     "mlx-evaluated": Kind("mx.eval(lazily())", unknown=INSIDE, upper_bound=0.1, either=True),
