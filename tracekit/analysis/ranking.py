@@ -90,11 +90,8 @@ def merge_parts(findings: Sequence[Finding]) -> list[Finding]:
     merged_parts += [finding for finding in findings if _is_delay_alone(finding, idle_finding)]
     if get_fact_time(idle_finding, "idle_by_lever") >= _ALL * get_fact_time(idle_finding, "idle"):
         merged_parts += [part for part in parts if part not in merged_parts]
-    kept_findings = [
-        finding
-        for finding in findings
-        if finding is not idle_finding and finding not in merged_parts
-    ]
+    other_findings = [finding for finding in findings if finding is not idle_finding]
+    kept_findings = [finding for finding in other_findings if finding not in merged_parts]
     return [_merge(idle_finding, merged_parts), *kept_findings]
 
 

@@ -42,23 +42,31 @@ def avoidable_kernels(
         raise Unavailable(f"the target's work in {loop.name} has no length.")
     kinds = [avoidable(name) for name in work.names]
     for kind, lever in _LEVERS.items():
-        chosen = np.array([work_kind is kind for work_kind in kinds], bool)[work.codes]
+        is_chosen_name = np.array([work_kind is kind for work_kind in kinds], bool)
+        chosen = is_chosen_name[work.codes]
         number = int(chosen.sum())
-        cost = int((work.ends - work.starts)[chosen].sum())
+        durations = work.ends - work.starts
+        cost = int(durations[chosen].sum())
         if cost <= limit * device_time:
             continue
+        joined_names = work.name_longest(chosen)
+        device_share = cost / device_time
+        facts = (
+            Fact("device_share", device_share, "ratio"),
+            Fact("cost", cost, "ns"),
+            Fact("window", loop.name),
+            Fact("kind", kind.value),
+            Fact("pieces", number),
+            *rate_facts(number, iterations),
+            Fact("names", joined_names),
+        )
+        chosen_starts = work.starts[chosen]
+        chosen_ends = work.ends[chosen]
+        evidence = longest("gpu_intervals", chosen_starts, chosen_ends)
         yield finding(
             wording="avoidable-kernels",
-            facts=(
-                Fact("device_share", cost / device_time, "ratio"),
-                Fact("cost", cost, "ns"),
-                Fact("window", loop.name),
-                Fact("kind", kind.value),
-                Fact("pieces", number),
-                *rate_facts(number, iterations),
-                Fact("names", work.name_longest(chosen)),
-            ),
+            facts=facts,
             lever=lever,
-            evidence=longest("gpu_intervals", work.starts[chosen], work.ends[chosen]),
+            evidence=evidence,
             saving=cost,
         )

@@ -44,35 +44,57 @@ def blit_copies(
     if loop.paced or not _has_blits(gpu):
         return
     channels = channels_table(gpu, loop)
-    blits = channels[channels["channel"].str.lower().str.contains(BLIT)]
-    has_several_devices = len(channels["device"].unique()) > 1
+    channel_names = channels["channel"].str.lower()
+    is_blit = channel_names.str.contains(BLIT)
+    blits = channels[is_blit]
+    devices = channels["device"].unique()
+    has_several_devices = len(devices) > 1
     for row in blits[blits["alone_share"] > limit].to_dict("records"):
-        copies = loop.rows(gpu.target_intervals[gpu.target_intervals["channel"] == row["channel"]])
+        is_of_channel = gpu.target_intervals["channel"] == row["channel"]
+        channel_rows = gpu.target_intervals[is_of_channel]
+        copies = loop.rows(channel_rows)
         if has_several_devices:
-            copies = copies[copies["device"] == row["device"]]
+            is_of_device = copies["device"] == row["device"]
+            copies = copies[is_of_device]
         starts, ends = spans(copies)
         if starts.size < _FEWEST or not habit(starts, loop):
             continue
         copy_rate, per = _measure_copy_rate(copies, iterations)
-        moved = None if pd.isna(row["bytes"]) else int(row["bytes"])
+        moved = None
+        if not pd.isna(row["bytes"]):
+            moved = int(row["bytes"])
+        channel_name = str(row["channel"])
+        device_share = float(row["alone_share"])
+        time = int(row["alone"])
+        beside_length = row["time"] - row["alone"]
+        shared_time = int(beside_length)
+        length = int(row["length"])
+        is_alike = bool(row["alike"])
+        size = None
+        bandwidth = None
+        if moved is not None:
+            size = round(moved / row["pieces"])
+            bandwidth = moved / row["time"] * _NS
+        facts = (
+            Fact("channel", channel_name),
+            Fact("device_share", device_share, "ratio"),
+            Fact("time", time, "ns"),
+            Fact("beside", shared_time, "ns"),
+            Fact("pieces", starts.size, "count"),
+            Fact("each", copy_rate, "count"),
+            Fact("per", per),
+            Fact("length", length, "ns"),
+            Fact("alike", is_alike),
+            Fact("size", size, "bytes"),
+            Fact("bandwidth", bandwidth, "bytes/s"),
+        )
+        evidence = longest("gpu_intervals", starts, ends)
         yield finding(
             wording="blit-copies",
-            facts=(
-                Fact("channel", str(row["channel"])),
-                Fact("device_share", float(row["alone_share"]), "ratio"),
-                Fact("time", int(row["alone"]), "ns"),
-                Fact("beside", int(row["time"] - row["alone"]), "ns"),
-                Fact("pieces", starts.size, "count"),
-                Fact("each", copy_rate, "count"),
-                Fact("per", per),
-                Fact("length", int(row["length"]), "ns"),
-                Fact("alike", bool(row["alike"])),
-                Fact("size", None if moved is None else round(moved / row["pieces"]), "bytes"),
-                Fact("bandwidth", None if moved is None else moved / row["time"] * _NS, "bytes/s"),
-            ),
+            facts=facts,
             lever=Mechanism.COPIES_ON_BLIT,
-            evidence=longest("gpu_intervals", starts, ends),
-            saving=int(row["alone"]),
+            evidence=evidence,
+            saving=time,
         )
 
 
@@ -91,7 +113,9 @@ def _measure_copy_rate(
     if iterations is not None and not iterations.empty:
         return len(copies) / len(iterations), unit(iterations)
     counts = copies["command_buffer"].value_counts()
-    median_copies = int(counts.median()) if len(counts) else 0
+    median_copies = 0
+    if len(counts):
+        median_copies = int(counts.median())
     if median_copies and (counts == median_copies).mean() >= _MOSTLY:
         return median_copies, "command buffer"
     return None, ""

@@ -85,53 +85,82 @@ def bubbles(
         outside paces the loop, because the device waits for that; and when single iterations are
         requested now and then, and the idle time is that of their round trips.
     """
-    idle, load = idle_time(gaps), loaded_time(loaded)
+    idle = idle_time(gaps)
+    load = loaded_time(loaded)
     if idle <= limit * load or loop.paced:
         return
     if idle - doubtful <= limit * load:
+        waiting_share = idle / load
+        idle_text = units.percent(waiting_share)
+        doubtful_share = min(1.0, doubtful / idle)
+        doubtful_text = units.percent(doubtful_share)
         raise Unavailable(
-            f"the device was idle for {units.percent(idle / load)}, of which intervals "
+            f"the device was idle for {idle_text}, of which intervals "
             f"whose end cannot "
-            f"be may have filled {units.percent(min(1.0, doubtful / idle))} (see impossible-rows)."
+            f"be may have filled {doubtful_text} (see impossible-rows)."
         )
-    name, by_lever = next(iter(by_mechanism(shares, habits).items()))
+    levers = by_mechanism(shares, habits)
+    name, by_lever = next(iter(levers.items()))
     all_gaps = gaps_of(gaps, *Cause)
     explained_causes = [cause for cause in shares if mechanism(cause, habits) == name]
     worst = max(explained_causes, key=lambda cause: shares[cause])
     if habits.asked_singly and worst in _TURNS:
         return
-    won = _winnable(shares, idle, None if device.on_the_host else savings)
+    replayed_savings = savings
+    if device.on_the_host:
+        replayed_savings = None
+    won = _winnable(shares, idle, replayed_savings)
     unknown = idle_of_unknown_waits(gaps)
+    device_name = "GPU"
+    if device.on_the_host:
+        device_name = "CPU backend"
+    paused_time = loop.length - load
+    longest_gap = int(all_gaps.lost_times.max())
+    cause_list = _list_causes(shares, idle, load, unknown)
+    computing = _computing(handover, idle / load)
+    spans = _spans(gaps, idle)
+    host_activity = habits.host_activity.strip()
+    encoding_delay = _until_encoding(shares, habits)
+    idle_share = idle / load
+    unknown_share = unknown / idle
+    missing_sources = name_missing_sources(causes)
+    least_saving = won["least"]
+    most_saving = won["most"]
+    facts = (
+        Fact("device", device_name),
+        Fact("idle_share", idle_share, "ratio"),
+        Fact("idle", idle, "ns"),
+        Fact("load", load, "ns"),
+        Fact("window", loop.name),
+        Fact("paused", paused_time, "ns"),
+        Fact("gaps", all_gaps.count),
+        Fact("longest_gap", longest_gap, "ns"),
+        Fact("causes", cause_list),
+        Fact("unknown_waits", unknown_share, "ratio"),
+        Fact("lacking", missing_sources),
+        Fact("computing", computing, "ratio"),
+        Fact("spans", spans),
+        Fact("idle_by_lever", by_lever, "ns"),
+        Fact("reason", ""),
+        Fact("meanwhile", host_activity),
+        Fact("quantum", habits.quantum, "ns"),
+        Fact("until_encoding", encoding_delay, "ns"),
+        Fact("saving_least", least_saving, "ns"),
+        Fact("saving_most", most_saving, "ns"),
+        *_of_causes(shares),
+    )
+    other_lever = second_lever(name, shares, habits) or ""
+    evidence = longest_gaps(gaps)
+    worst_cause = str(worst)
+    saving = won["saving"]
     yield finding(
         wording="bubbles",
-        facts=(
-            Fact("device", "CPU backend" if device.on_the_host else "GPU"),
-            Fact("idle_share", idle / load, "ratio"),
-            Fact("idle", idle, "ns"),
-            Fact("load", load, "ns"),
-            Fact("window", loop.name),
-            Fact("paused", loop.length - load, "ns"),
-            Fact("gaps", all_gaps.count),
-            Fact("longest_gap", int(all_gaps.lost_times.max()), "ns"),
-            Fact("causes", _list_causes(shares, idle, load, unknown)),
-            Fact("unknown_waits", unknown / idle, "ratio"),
-            Fact("lacking", name_missing_sources(causes)),
-            Fact("computing", _computing(handover, idle / load), "ratio"),
-            Fact("spans", _spans(gaps, idle)),
-            Fact("idle_by_lever", by_lever, "ns"),
-            Fact("reason", ""),
-            Fact("meanwhile", habits.host_activity.strip()),
-            Fact("quantum", habits.quantum, "ns"),
-            Fact("until_encoding", _until_encoding(shares, habits), "ns"),
-            Fact("saving_least", won["least"], "ns"),
-            Fact("saving_most", won["most"], "ns"),
-            *_of_causes(shares),
-        ),
-        cause=str(worst),
+        facts=facts,
+        cause=worst_cause,
         lever=name,
-        also=second_lever(name, shares, habits) or "",
-        evidence=longest_gaps(gaps),
-        saving=won["saving"],
+        also=other_lever,
+        evidence=evidence,
+        saving=saving,
     )
 
 
@@ -141,10 +170,13 @@ def _winnable(shares: dict[Cause, int], idle: int, savings: Savings | None) -> d
     A replay gives the saving of the levers on waits, starts, boundaries and half of the host's
     work. The rest of round trips and of the host's work has no lever. Other causes count in full.
     """
-    winnable_time = idle - sum(shares[cause] for cause in _SAVED_ELSEWHERE)
+    saved_elsewhere_time = [shares[cause] for cause in _SAVED_ELSEWHERE]
+    saved_elsewhere = sum(saved_elsewhere_time)
+    winnable_time = idle - saved_elsewhere
     if savings is None:
         return {"saving": winnable_time, "least": 0, "most": winnable_time}
-    unreplayed_time = sum(shares[cause] for cause in _NOT_REPLAYED)
+    unreplayed_times = [shares[cause] for cause in _NOT_REPLAYED]
+    unreplayed_time = sum(unreplayed_times)
     won = savings.all_levers
     won_times = {"saving": won.saving, "least": won.least_saving, "most": won.most_saving}
     return {name: min(winnable_time, time + unreplayed_time) for name, time in won_times.items()}
@@ -156,12 +188,16 @@ def _until_encoding(shares: dict[Cause, int], habits: Habits) -> int:
     It lasts from a report, or the host's last commit, until the host encodes again.
     """
     is_host_seen = bool(habits.host_activity) or shares[Cause.HOST] < _UNSEEN * sum(shares.values())
-    return 0 if is_host_seen or habits.until_encoding < _NOTHING else round(habits.until_encoding)
+    if is_host_seen or habits.until_encoding < _NOTHING:
+        return 0
+    return round(habits.until_encoding)
 
 
 def _computing(handover: Handover, idle: float) -> float:
     """Return the share of computing in `submit` of the steps' time, if most of `idle`; else 0."""
-    return handover.computing if handover.computing > _MOST * idle else 0.0
+    if handover.computing > _MOST * idle:
+        return handover.computing
+    return 0.0
 
 
 def _list_causes(shares: dict[Cause, int], idle: int, load: int, unknown: int) -> str:
@@ -174,18 +210,21 @@ def _list_causes(shares: dict[Cause, int], idle: int, load: int, unknown: int) -
     times[_EITHER] = unknown
     notable_causes = [name for name in times if times[name] >= _LEAST * idle]
     ranked = sorted(notable_causes, key=lambda name: -times[name])
-    return ", ".join(f"{name} {units.percent(times[name] / load)}" for name in ranked)
+    cause_times = [f"{name} {units.percent(times[name] / load)}" for name in ranked]
+    return ", ".join(cause_times)
 
 
 def _of_causes(shares: dict[Cause, int]) -> Iterator[Fact]:
     """Yield the idle time of each cause."""
     for cause, time in shares.items():
-        yield Fact(f"idle_{cause.replace('-', '_')}", time, "ns")
+        cause_name = cause.replace("-", "_")
+        yield Fact(f"idle_{cause_name}", time, "ns")
 
 
 def _spans(gaps: pd.DataFrame, idle: int) -> str:
     """Return the name of the workload's spans that cover most of the idle time; "" without any."""
-    sums = gaps.groupby("during", observed=True)["duration"].sum()
+    durations = gaps.groupby("during", observed=True)["duration"]
+    sums = durations.sum()
     span_times = sums.drop(["", *DOING], errors="ignore")
     if span_times.empty or span_times.max() < _MOST * idle:
         return ""

@@ -33,27 +33,31 @@ def cache_resident(
     """
     roof = steady_roof
     rate = roof.reached.bandwidth
-    evidence = longest("gpu_intervals", *gpu.clip_to_window(roof.window))
+    window_spans = gpu.clip_to_window(roof.window)
+    evidence = longest("gpu_intervals", *window_spans)
     if rate > (1 + margin) * roof.bandwidth:
+        share_facts = (
+            Fact("rate", rate, "bytes/s"),
+            Fact("bandwidth", roof.bandwidth, "bytes/s"),
+            Fact("chip", roof.chip.name),
+        )
         yield finding(
             severity=Severity.ERROR,
             wording="cache-resident",
-            facts=(
-                Fact("rate", rate, "bytes/s"),
-                Fact("bandwidth", roof.bandwidth, "bytes/s"),
-                Fact("chip", roof.chip.name),
-            ),
+            facts=share_facts,
             lever="cache-resident",
             evidence=evidence,
         )
     elif roof.per_step <= smallest_cache and rate > fast * roof.bandwidth:
+        share = rate / roof.bandwidth
+        facts = (
+            Fact("bytes_per_step", roof.per_step, "bytes"),
+            Fact("share", share, "ratio"),
+        )
         yield finding(
             severity=Severity.NOTE,
             wording="cache-resident-small",
-            facts=(
-                Fact("bytes_per_step", roof.per_step, "bytes"),
-                Fact("share", rate / roof.bandwidth, "ratio"),
-            ),
+            facts=facts,
             lever="cache-resident",
             evidence=evidence,
         )

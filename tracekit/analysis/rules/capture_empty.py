@@ -25,15 +25,20 @@ def capture_empty(gpu_intervals: pd.DataFrame, targets: Targets) -> Findings:
     if not targets:
         raise Unavailable(UNKNOWN)
     if not gpu_intervals["target"].any():
+        process_count = int(owners(gpu_intervals).nunique())
+        target = name_targets(targets)
+        row_count = len(gpu_intervals)
+        other_owners = _list_owners(gpu_intervals)
+        facts = (
+            Fact("target", target),
+            Fact("rows", row_count),
+            Fact("processes", process_count),
+            Fact("others", other_owners),
+        )
         yield finding(
             severity=Severity.ERROR,
             wording="capture-empty",
-            facts=(
-                Fact("target", name_targets(targets)),
-                Fact("rows", len(gpu_intervals)),
-                Fact("processes", int(owners(gpu_intervals).nunique())),
-                Fact("others", _list_owners(gpu_intervals)),
-            ),
+            facts=facts,
             lever="capture-empty",
         )
 
@@ -41,6 +46,10 @@ def capture_empty(gpu_intervals: pd.DataFrame, targets: Targets) -> Findings:
 def _list_owners(intervals: pd.DataFrame) -> str:
     """Return the names of the processes with the most rows."""
     counts = owners(intervals).value_counts()
-    listed = ", ".join(f"{name} {count:,}" for name, count in counts[:_NAMED].items())
+    most_counts = counts[:_NAMED].items()
+    owner_texts = [f"{name} {count:,}" for name, count in most_counts]
+    listed = ", ".join(owner_texts)
     more = len(counts) - _NAMED
-    return f"{listed} and {more:,} more processes" if more > 0 else listed
+    if more <= 0:
+        return listed
+    return f"{listed} and {more:,} more processes"

@@ -48,34 +48,40 @@ def capture_truncated(
     """
     if losses is None and gpu_intervals is None:
         raise Unavailable("there are neither exports nor device intervals to look at.")
+    loss_findings = []
+    if losses is not None:
+        loss_findings = _find_damage(losses)
     findings = [
         *_find_unfinished_stages(provenance),
-        *([] if losses is None else _find_damage(losses)),
+        *loss_findings,
     ]
     if provenance.workload and provenance.recorder == "xctrace" and phases is None:
+        facts = (Fact("workload", provenance.workload),)
         findings.append(
             finding(
                 wording="capture-truncated-silent",
-                facts=(Fact("workload", provenance.workload),),
+                facts=facts,
                 lever="capture-truncated",
                 severity=Severity.ERROR,
             )
         )
     window = _working(phases, steps)
-    target_rows = None if gpu_intervals is None else own_rows(gpu_intervals)
+    target_rows = None
+    if gpu_intervals is not None:
+        target_rows = own_rows(gpu_intervals)
     if target_rows is not None and window is None and phases is not None and not phases.empty:
-        findings.append(
-            finding(
-                wording="capture-truncated-never-steady",
-                lever="capture-truncated",
-                severity=Severity.ERROR,
-            )
+        never_steady = finding(
+            wording="capture-truncated-never-steady",
+            lever="capture-truncated",
+            severity=Severity.ERROR,
         )
+        findings.append(never_steady)
     if target_rows is not None and window is not None and not target_rows.empty:
-        unsure = least + int(provenance.clock.get("uncertainty") or 0)
-        findings += _find_uncovered_ends(
-            target_rows, window, max(int(limit * window.length), unsure), provenance
-        )
+        clock_uncertainty = provenance.clock.get("uncertainty") or 0
+        unsure = least + int(clock_uncertainty)
+        relative_margin = int(limit * window.length)
+        longest_margin = max(relative_margin, unsure)
+        findings += _find_uncovered_ends(target_rows, window, longest_margin, provenance)
     elif window is not None and not findings:
         raise Unavailable(
             "the workload marked its steps, but the recording has no device interval of the target "
@@ -88,28 +94,40 @@ def _find_unfinished_stages(provenance: Provenance) -> Findings:
     for name, stage in provenance.incomplete.items():
         stopped = name == "record" and stage.state == "interrupted"
         recovered = name == "recover"
+        reason = stage.message.rstrip(".")
+        facts = (
+            Fact("stage", name),
+            Fact("stopped", stopped),
+            Fact("recovered", recovered),
+            Fact("reason", reason),
+        )
+        lever = _LEVERS.get(name, "capture-truncated")
+        severity = Severity.ERROR
+        if stopped or recovered:
+            severity = Severity.WARNING
         yield finding(
             wording="capture-truncated-stage",
-            facts=(
-                Fact("stage", name),
-                Fact("stopped", stopped),
-                Fact("recovered", recovered),
-                Fact("reason", stage.message.rstrip(".")),
-            ),
-            lever=_LEVERS.get(name, "capture-truncated"),
-            severity=Severity.WARNING if stopped or recovered else Severity.ERROR,
+            facts=facts,
+            lever=lever,
+            severity=severity,
         )
 
 
 def _find_damage(losses: pd.DataFrame) -> Findings:
-    texts = losses.loc[losses["flaw"] == Flaw.DAMAGED.value, "text"].drop_duplicates()
+    is_damage = losses["flaw"] == Flaw.DAMAGED.value
+    damage_texts = losses.loc[is_damage, "text"]
+    texts = damage_texts.drop_duplicates()
     if not texts.empty:
+        clean_texts = [f"{text.rstrip('.')}." for text in texts]
+        joined_text = " ".join(clean_texts)
+        text_count = len(texts)
+        facts = (
+            Fact("number", text_count),
+            Fact("texts", joined_text),
+        )
         yield finding(
             wording="capture-truncated-damaged",
-            facts=(
-                Fact("number", len(texts)),
-                Fact("texts", " ".join(f"{text.rstrip('.')}." for text in texts)),
-            ),
+            facts=facts,
             lever="export-damaged",
             severity=Severity.ERROR,
         )
@@ -123,7 +141,9 @@ def _working(phases: pd.DataFrame | None, steps: pd.DataFrame | None) -> Window 
     with suppress(Unavailable):
         if steps is not None:
             starts, ends = spans(steady_steps(steps))
-            return Window(int(starts.min()), int(ends.max()), "the steady window")
+            first_start = int(starts.min())
+            last_end = int(ends.max())
+            return Window(first_start, last_end, "the steady window")
     return marked_window(phases)
 
 
@@ -131,21 +151,28 @@ def _find_uncovered_ends(
     target_rows: pd.DataFrame, window: Window, margin: int, provenance: Provenance
 ) -> Findings:
     starts, ends = spans(target_rows)
-    first_start, last_end = int(starts.min()), int(ends.max())
+    first_start = int(starts.min())
+    last_end = int(ends.max())
+    end_begin = max(last_end, window.start)
+    begin_end = min(first_start, window.end)
     for lost_time, start, end, side in (
-        (window.end - last_end, max(last_end, window.start), window.end, "end"),
-        (first_start - window.start, window.start, min(first_start, window.end), "begin"),
+        (window.end - last_end, end_begin, window.end, "end"),
+        (first_start - window.start, window.start, begin_end, "begin"),
     ):
         if lost_time > margin:
+            share = min(1.0, lost_time / window.length)
+            end_reason = provenance.end_reason.rstrip(".")
+            facts = (
+                Fact("side", side),
+                Fact("lost", lost_time, "ns"),
+                Fact("share", share, "ratio"),
+                Fact("end_reason", end_reason),
+            )
+            evidence = (Evidence("gpu_intervals", start, end, "not recorded"),)
             yield finding(
                 wording="capture-truncated-uncovered",
-                facts=(
-                    Fact("side", side),
-                    Fact("lost", lost_time, "ns"),
-                    Fact("share", min(1.0, lost_time / window.length), "ratio"),
-                    Fact("end_reason", provenance.end_reason.rstrip(".")),
-                ),
+                facts=facts,
                 lever="capture-truncated",
-                evidence=(Evidence("gpu_intervals", start, end, "not recorded"),),
+                evidence=evidence,
                 severity=Severity.ERROR,
             )

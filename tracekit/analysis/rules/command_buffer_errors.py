@@ -14,7 +14,9 @@ from tracekit.analysis.machine import Machine
 from tracekit.analysis.rule import Fact, Findings, Severity, finding, moments
 from tracekit.analysis.scope import UNKNOWN, Targets
 
-_TIMEOUT, _MEMORY, _INTERACTIVITY = 2, 8, 14
+_TIMEOUT = 2
+_MEMORY = 8
+_INTERACTIVITY = 14
 _STOPPED = {1, _TIMEOUT, 3, _INTERACTIVITY}  # codes of overlong work, in both interpretations
 _DISCARDED = {4, 5}  # buffers that did not run because of an error of another one
 _MEMORYLESS = {10, 13}  # codes of passes too large for attachments that no memory backs
@@ -97,48 +99,73 @@ def command_buffer_errors(
     """
     if not targets:
         raise Unavailable(UNKNOWN)
-    errors = command_buffer_errors[command_buffer_errors["error"].fillna(-1) != 0]
+    error_codes = command_buffer_errors["error"].fillna(-1)
+    errors = command_buffer_errors[error_codes != 0]
     if errors.empty:
         return
-    errors = errors.assign(code=errors["error"].fillna(-1).astype(int))
+    code_column = errors["error"].fillna(-1).astype(int)
+    errors = errors.assign(code=code_column)
     errors["discarded"] = errors["code"].isin(_DISCARDED)
     # At the same moment, a discarded buffer is not the cause.
     errors = errors.sort_values(["time", "discarded"], kind="stable")
-    owners = _find_owners(errors["command_buffer"], gpu_intervals, submissions, commits)
+    buffers = errors["command_buffer"]
+    owners = _find_owners(buffers, gpu_intervals, submissions, commits)
     ours = [pd.isna(id_) or not owners.get(int(id_)) for id_ in errors["command_buffer"]]
-    mine, theirs = errors[ours], errors[~np.array(ours)]
+    mine = errors[ours]
+    theirs = errors[~np.array(ours)]
     if mine.empty:
         return
-    code, time = int(mine["code"].iloc[0]), int(mine["time"].iloc[0])
+    own_codes = mine["code"]
+    code = int(own_codes.iloc[0])
+    time = int(mine["time"].iloc[0])
     buffer = mine["command_buffer"].iloc[0]
-    names = _DRIVER if set(mine["code"]) & _OF_THE_DRIVER else _EITHER
+    names = _EITHER
+    if set(mine["code"]) & _OF_THE_DRIVER:
+        names = _DRIVER
     course = _follow_buffer(buffer, time, gpu_intervals, submissions, commits)
     copies = _made_copies(buffer, gpu_intervals, encoders)
     later = mine.iloc[1:]
-    earlier_errors = theirs[(theirs["time"] <= time) & ~theirs["discarded"]]
+    is_earlier = theirs["time"] <= time
+    earlier_errors = theirs[is_earlier & ~theirs["discarded"]]
+    known_code = None
+    if code >= 0:
+        known_code = code
+    name = names.get(code, "an unknown error")
+    command_buffer = None
+    if not pd.isna(buffer):
+        command_buffer = int(buffer)
+    is_discarded = bool(code in _DISCARDED)
+    culprit = ""
+    if len(earlier_errors):
+        last_buffer = earlier_errors["command_buffer"].iloc[-1]
+        culprit = str(owners[last_buffer])
+    discarded_count = int(later["discarded"].sum())
+    is_real = ~later["discarded"]
+    other_codes = later.loc[is_real, "code"]
+    other_errors = _count_names(other_codes, names)
+    error_count = len(mine)
+    facts = (
+        Fact("errors", error_count),
+        Fact("code", known_code),
+        Fact("name", name),
+        Fact("time", time, "ns"),
+        Fact("command_buffer", command_buffer),
+        Fact("copies", copies),
+        *course.facts(),
+        *_compare_memory(code, time, allocated_sizes, machine),
+        Fact("discarded", is_discarded),
+        Fact("culprit", culprit),
+        Fact("discarded_later", discarded_count),
+        Fact("others_later", other_errors),
+    )
+    lever = _choose_lever(code, course, names, copies=copies)
+    error_names = _name_each(own_codes, names)
+    evidence = moments("command_buffer_errors", mine["time"], error_names)
     yield finding(
         wording="command-buffer-errors",
-        facts=(
-            Fact("errors", len(mine)),
-            Fact("code", None if code < 0 else code),
-            Fact("name", names.get(code, "an unknown error")),
-            Fact("time", time, "ns"),
-            Fact("command_buffer", None if pd.isna(buffer) else int(buffer)),
-            Fact("copies", copies),
-            *course.facts(),
-            *_compare_memory(code, time, allocated_sizes, machine),
-            Fact("discarded", bool(code in _DISCARDED)),
-            Fact(
-                "culprit",
-                str(owners[earlier_errors["command_buffer"].iloc[-1]])
-                if len(earlier_errors)
-                else "",
-            ),
-            Fact("discarded_later", int(later["discarded"].sum())),
-            Fact("others_later", _count_names(later.loc[~later["discarded"], "code"], names)),
-        ),
-        lever=_choose_lever(code, course, names, copies=copies),
-        evidence=moments("command_buffer_errors", mine["time"], _name_each(mine["code"], names)),
+        facts=facts,
+        lever=lever,
+        evidence=evidence,
         severity=Severity.ERROR,
     )
 
@@ -149,14 +176,17 @@ def _find_owners(buffers: pd.Series, *tables: pd.DataFrame | None) -> dict[int, 
     for table in tables:
         if table is None or "command_buffer" not in table:
             continue
-        known_rows = table[table["command_buffer"].isin(buffers.dropna())]
+        buffer_numbers = buffers.dropna()
+        is_known = table["command_buffer"].isin(buffer_numbers)
+        known_rows = table[is_known]
         names = pd.Series("another process", known_rows.index)
         if "process" in known_rows:
             names = known_rows["process"].astype("string").fillna("another process")
-        of_target = known_rows["target"].fillna(value=False).astype(bool)
-        pairs = zip(
-            known_rows["command_buffer"].astype(int), names.mask(of_target, ""), strict=True
-        )
+        is_target = known_rows["target"].fillna(value=False)
+        of_target = is_target.astype(bool)
+        row_buffers = known_rows["command_buffer"].astype(int)
+        foreign_names = names.mask(of_target, "")
+        pairs = zip(row_buffers, foreign_names, strict=True)
         owners |= {buffer: name for buffer, name in pairs if owners.get(buffer) != ""}
     return owners
 
@@ -186,12 +216,15 @@ class BufferCourse:
             return self.has_started
         if self.run_time is None or self.lasted is None:
             return None
-        return self.run_time >= _HALF * (self.lasted - self.queued)
+        own_time = self.lasted - self.queued
+        return self.run_time >= _HALF * own_time
 
     @property
     def wait_time(self) -> int | None:
         """The time without work of the buffer on the device."""
-        return None if self.lasted is None or self.run_time is None else self.lasted - self.run_time
+        if self.lasted is None or self.run_time is None:
+            return None
+        return self.lasted - self.run_time
 
     @property
     def blocker(self) -> str:
@@ -201,7 +234,10 @@ class BufferCourse:
         if not self.wait_time or not times:
             return ""
         longest_use = max(times, key=lambda name: times[name])
-        return longest_use if times[longest_use] >= _HALF * self.wait_time else ""
+        longest_time = times[longest_use]
+        if longest_time >= _HALF * self.wait_time:
+            return longest_use
+        return ""
 
     def facts(self) -> tuple[Fact, ...]:
         """Return the complete course as facts."""
@@ -229,30 +265,52 @@ def _follow_buffer(
         return BufferCourse()
     commit = _find_commit(buffer, submissions, commits)
     if not _distinguishes(intervals):
-        return BufferCourse(lasted=None if commit is None else time - commit)
-    of_it = (intervals["command_buffer"] == buffer).fillna(value=False).to_numpy(bool)
+        lasting_time = None
+        if commit is not None:
+            lasting_time = time - commit
+        return BufferCourse(lasted=lasting_time)
+    is_of_buffer = intervals["command_buffer"] == buffer
+    of_it = is_of_buffer.fillna(value=False).to_numpy(bool)
     starts, ends = spans(intervals[of_it])
     if commit is None and starts.size:
-        latency = intervals[of_it]["start_latency"].iloc[0] if "start_latency" in intervals else 0
+        latency = 0
+        if "start_latency" in intervals:
+            latency = intervals[of_it]["start_latency"].iloc[0]
         commit = int(starts.min()) - (0 if pd.isna(latency) else int(latency))
     if commit is None or commit >= time:
-        return BufferCourse(has_started=bool(starts.size))
-    first_start = int(starts.min()) if starts.size else time
-    run_time = busy(*clip(starts, ends, commit, time))
+        has_work_started = bool(starts.size)
+        return BufferCourse(has_started=has_work_started)
+    first_start = time
+    if starts.size:
+        first_start = int(starts.min())
+    run_spans = clip(starts, ends, commit, time)
+    run_time = busy(*run_spans)
 
-    of_target = intervals["target"].fillna(value=False).to_numpy(bool)
+    target_flags = intervals["target"].fillna(value=False)
+    of_target = target_flags.to_numpy(bool)
 
     def measure_use(chosen: NDArray[np.bool_], until: int = time) -> int:
-        return busy(*clip(*spans(intervals[chosen]), commit, until))
+        chosen_intervals = intervals[chosen]
+        chosen_spans = spans(chosen_intervals)
+        clipped_spans = clip(*chosen_spans, commit, until)
+        return busy(*clipped_spans)
 
+    has_started = bool(starts.size)
+    other_work = of_target & ~of_it
+    queued_time = measure_use(other_work, first_start)
+    other_time = measure_use(~of_target)
+    target_time = measure_use(other_work)
+    everything = np.ones(len(intervals), bool)
+    idle = time - commit - measure_use(everything)
+    time_since_commit = time - commit
     return BufferCourse(
-        has_started=bool(starts.size),
-        lasted=time - commit,
+        has_started=has_started,
+        lasted=time_since_commit,
         run_time=run_time,
-        queued=measure_use(of_target & ~of_it, first_start),
-        other_time=measure_use(~of_target),
-        target_time=measure_use(of_target & ~of_it),
-        idle=time - commit - measure_use(np.ones(len(intervals), bool)),
+        queued=queued_time,
+        other_time=other_time,
+        target_time=target_time,
+        idle=idle,
     )
 
 
@@ -272,13 +330,14 @@ def _find_commit(
         buffer_rows = commits[commits["command_buffer"] == buffer]
         for column in ("committed", "time"):
             if column in buffer_rows and buffer_rows[column].notna().any():
-                return int(buffer_rows[column].dropna().iloc[-1])
+                known_values = buffer_rows[column].dropna()
+                return int(known_values.iloc[-1])
     if submissions is not None:
-        buffer_rows = submissions[submissions["command_buffer"] == buffer].dropna(
-            subset=["duration"]
-        )
+        is_same_buffer = submissions["command_buffer"] == buffer
+        buffer_rows = submissions[is_same_buffer].dropna(subset=["duration"])
         if len(buffer_rows):
-            return int((buffer_rows["start"] + buffer_rows["duration"]).max())
+            submission_ends = buffer_rows["start"] + buffer_rows["duration"]
+            return int(submission_ends.max())
     return None
 
 
@@ -291,8 +350,10 @@ def _made_copies(
     for table, column in ((intervals, "channel"), (encoders, "label")):
         if table is None or column not in table:
             continue
-        of_buffer = (table["command_buffer"] == buffer).fillna(value=False).to_numpy(bool)
-        names = table.loc[of_buffer, column].astype("string").fillna("").str.lower()
+        matches_buffer = table["command_buffer"] == buffer
+        of_buffer = matches_buffer.fillna(value=False).to_numpy(bool)
+        raw_names = table.loc[of_buffer, column].astype("string")
+        names = raw_names.fillna("").str.lower()
         if len(names):
             return bool(names.str.contains(BLIT).all())
     return False
@@ -303,8 +364,12 @@ def _choose_lever(code: int, course: BufferCourse, names: dict[int, str], *, cop
     if copies and code in _STOPPED:
         return "error-in-copies"
     if code == _TIMEOUT and course.is_mostly_busy is not None:
-        return "error-timeout" if course.is_mostly_busy else "error-timeout-waiting"
-    return _LEVERS.get(code, "error-other") if code in names else "error-other"
+        if course.is_mostly_busy:
+            return "error-timeout"
+        return "error-timeout-waiting"
+    if code not in names:
+        return "error-other"
+    return _LEVERS.get(code, "error-other")
 
 
 def _compare_memory(
@@ -313,31 +378,36 @@ def _compare_memory(
     """Return the memory of the target when it ran out of memory, and that of the machine."""
     level = machine_memory = None
     if code == _MEMORY and allocated_sizes is not None:
-        target_levels = allocated_sizes[allocated_sizes["target"].fillna(value=False).astype(bool)]
-        target_levels = (
-            target_levels[target_levels["start"] <= time]
-            .dropna(subset=["size"])
-            .sort_values("start", kind="stable")
-        )
-        level = int(target_levels["size"].iloc[-1]) if len(target_levels) else None
+        is_target_level = allocated_sizes["target"].fillna(value=False).astype(bool)
+        target_levels = allocated_sizes[is_target_level]
+        is_earlier = target_levels["start"] <= time
+        sized_levels = target_levels[is_earlier].dropna(subset=["size"])
+        target_levels = sized_levels.sort_values("start", kind="stable")
+        level = None
+        if len(target_levels):
+            sizes = target_levels["size"]
+            level = int(sizes.iloc[-1])
     if level is not None:
         memory = machine.get("memory")
-        machine_memory = int(memory) if memory else None
+        machine_memory = None
+        if memory:
+            machine_memory = int(memory)
+    level_share = None
+    if level is not None and machine_memory:
+        level_share = level / machine_memory
     return (
         Fact("level", level, "bytes"),
         Fact("memory", machine_memory, "bytes"),
-        Fact(
-            "level_share",
-            level / machine_memory if level is not None and machine_memory else None,
-            "ratio",
-        ),
+        Fact("level_share", level_share, "ratio"),
     )
 
 
 def _count_names(codes: pd.Series, names: dict[int, str]) -> str:
     listed = [names.get(int(code), "an unknown error") for code in codes]
-    counts = pd.Series(listed, dtype=object).value_counts(sort=True)
-    return ", ".join(f"{number:,} with {name}" for name, number in counts.items())
+    error_series = pd.Series(listed, dtype=object)
+    counts = error_series.value_counts(sort=True)
+    count_texts = [f"{number:,} with {name}" for name, number in counts.items()]
+    return ", ".join(count_texts)
 
 
 def _name_each(codes: pd.Series, names: dict[int, str]) -> list[str]:

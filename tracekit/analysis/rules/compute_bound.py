@@ -40,17 +40,26 @@ def compute_bound(
         return
     roof = steady_roof
     natural = roof is not None and roof.by_memory is False
+    severity = Severity.WARNING
+    if natural:
+        severity = Severity.NOTE
+    intensity = None
+    if roof is not None:
+        intensity = roof.intensity
+    expected_limit = _expect_limit(roof)
+    facts = (
+        *arithmetic.facts("arithmetic"),
+        *memory.facts("memory"),
+        Fact("intensity", intensity, "FLOP/byte"),
+        Fact("expected", expected_limit),
+    )
+    evidence = extremes(counter_samples, arithmetic.counter)
     yield finding(
-        severity=Severity.NOTE if natural else Severity.WARNING,
+        severity=severity,
         wording="compute-bound",
-        facts=(
-            *arithmetic.facts("arithmetic"),
-            *memory.facts("memory"),
-            Fact("intensity", None if roof is None else roof.intensity, "FLOP/byte"),
-            Fact("expected", _expect_limit(roof)),
-        ),
+        facts=facts,
         lever="compute-by-nature" if natural else "compute-bound",
-        evidence=extremes(counter_samples, arithmetic.counter),
+        evidence=evidence,
     )
 
 
@@ -58,4 +67,6 @@ def _expect_limit(roof: Roof | None) -> str | None:
     """Return the limit to expect from the workload's own account."""
     if roof is None or roof.intensity is None:
         return None
-    return "memory" if roof.by_memory else "arithmetic"
+    if roof.by_memory:
+        return "memory"
+    return "arithmetic"

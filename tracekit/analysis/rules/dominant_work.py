@@ -13,7 +13,8 @@ from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.rule import Fact, Findings, Severity, finding, longest
 from tracekit.analysis.scope import Device
 
-_FRAGMENT, _VERTEX = "fragment", "vertex"
+_FRAGMENT = "fragment"
+_VERTEX = "vertex"
 _BUSY = 0.85  # share of the time under load for which a limiting device works
 _FACTOR = 3.0  # times a typical other piece
 _FAR = 20.0  # ratio above which one piece is out of all proportion
@@ -63,41 +64,67 @@ def dominant_work(
     load = loaded_time(loaded)
     if loop.paced or idle_time(gaps) > (1 - _BUSY) * load or len(work_groups) < 2:  # noqa: PLR2004
         return
-    top, other_groups = work_groups.iloc[0], work_groups.iloc[1:]
+    top = work_groups.iloc[0]
+    other_groups = work_groups.iloc[1:]
     channel = str(top["channel"]).lower()
-    median_length = float(np.median(np.repeat(other_groups["length"], other_groups["pieces"])))
-    factor = float(top["length"]) / max(1.0, median_length)
+    other_lengths = np.repeat(other_groups["length"], other_groups["pieces"])
+    median_length = float(np.median(other_lengths))
+    least_length = max(1.0, median_length)
+    top_length = float(top["length"])
+    factor = top_length / least_length
     share = float(top["share"])
     draws = _FRAGMENT in channel or _VERTEX in channel
-    top_pieces = float(top["pieces"]) / len(steady)
+    top_count = float(top["pieces"])
+    top_pieces = top_count / len(steady)
     if BLIT in channel or factor < _FACTOR or share <= limit or top_pieces < _IN_EACH:
         return
     period = load / len(steady)
     misses = draws and period > _REFRESH
-    pieces = float(work_groups["pieces"].sum()) / len(steady)
+    piece_total = float(work_groups["pieces"].sum())
+    pieces = piece_total / len(steady)
     far = not draws and top_pieces <= _FEW and factor >= _FAR and pieces - top_pieces >= _MANY
-    of_channel = channels.loc[channels["channel"] == top["channel"], "share"]
+    is_of_channel = channels["channel"] == top["channel"]
+    of_channel = channels.loc[is_of_channel, "share"]
     starts, ends = _pieces(gpu, loop, str(top["channel"]), int(top["length"]))
-    lever = _lever(channel, top_pieces if is_alike(ends - starts) else 0.0)
+    alike_pieces = 0.0
+    durations = ends - starts
+    if is_alike(durations):
+        alike_pieces = top_pieces
+    lever = _lever(channel, alike_pieces)
+    channel_name = str(top["channel"])
+    kernel = None
+    if not pd.isna(top["kernel"]):
+        kernel = str(top["kernel"])
+    channel_share = float(of_channel.max())
+    length = int(top["length"])
+    unit_name = "frame"
+    if not draws:
+        unit_name = unit(steady)
+    idle = idle_time(gaps) / load
+    facts = (
+        Fact("channel", channel_name),
+        Fact("kernel", kernel),
+        Fact("device_share", share, "ratio"),
+        Fact("channel_share", channel_share, "ratio"),
+        Fact("each", top_pieces, "count"),
+        Fact("pieces", pieces, "count"),
+        Fact("length", length, "ns"),
+        Fact("usual", median_length, "ns"),
+        Fact("factor", factor, "count"),
+        Fact("unit", unit_name),
+        Fact("period", period, "ns"),
+        Fact("idle", idle, "ratio"),
+    )
+    severity = Severity.NOTE
+    if misses or far:
+        severity = Severity.WARNING
+    evidence = longest("gpu_intervals", starts, ends)
     dominance = finding(
         wording="dominant-work",
-        facts=(
-            Fact("channel", str(top["channel"])),
-            Fact("kernel", None if pd.isna(top["kernel"]) else str(top["kernel"])),
-            Fact("device_share", share, "ratio"),
-            Fact("channel_share", float(of_channel.max()), "ratio"),
-            Fact("each", top_pieces, "count"),
-            Fact("pieces", pieces, "count"),
-            Fact("length", int(top["length"]), "ns"),
-            Fact("usual", median_length, "ns"),
-            Fact("factor", factor, "count"),
-            Fact("unit", "frame" if draws else unit(steady)),
-            Fact("period", period, "ns"),
-            Fact("idle", idle_time(gaps) / load, "ratio"),
-        ),
+        facts=facts,
         lever=lever,
-        severity=Severity.WARNING if misses or far else Severity.NOTE,
-        evidence=longest("gpu_intervals", starts, ends),
+        severity=severity,
+        evidence=evidence,
     )
     if lever is Mechanism.MANY_PASSES:
         dominance = replace(dominance, wording="dominant-work-passes")
@@ -110,12 +137,17 @@ def _lever(channel: str, alike_each: float) -> Mechanism:
         return Mechanism.MANY_PASSES
     if _FRAGMENT in channel:
         return Mechanism.DOMINANT_FRAGMENTS
-    return Mechanism.DOMINANT_VERTICES if _VERTEX in channel else Mechanism.DOMINANT_WORK
+    if _VERTEX in channel:
+        return Mechanism.DOMINANT_VERTICES
+    return Mechanism.DOMINANT_WORK
 
 
 def _pieces(gpu: Device, loop: Loop, channel: str, length: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the pieces of a channel that are about as long as the group's."""
-    rows = loop.rows(gpu.target_intervals[gpu.target_intervals["channel"] == channel])
+    is_channel = gpu.target_intervals["channel"] == channel
+    channel_rows = gpu.target_intervals[is_channel]
+    rows = loop.rows(channel_rows)
     starts, ends = spans(rows)
-    alike_pieces = np.abs((ends - starts) - length) <= length / 2
+    differences = np.abs((ends - starts) - length)
+    alike_pieces = differences <= length / 2
     return starts[alike_pieces], ends[alike_pieces]

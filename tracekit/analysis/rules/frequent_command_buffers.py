@@ -54,25 +54,36 @@ def frequent_command_buffers(
     if boundaries.count < fewest or boundaries.time <= limit * load:
         return
     buffers = loop.rows(timeline, "started")
-    simple = min(boundaries.time, round(boundaries.count * boundaries.median))
+    typical_time = round(boundaries.count * boundaries.median)
+    simple = min(boundaries.time, typical_time)
     best = savings.boundaries if savings else without_replay("boundaries", simple)
+    rate_words = describe_rate(len(buffers), iterations)
+    loop_seconds = loop.length / 1e9
+    rate = len(buffers) / loop_seconds
+    busy_time = buffers["busy"].sum()
+    work = float(busy_time / len(buffers))
+    lost_share = boundaries.time / load
+    missing_sources = name_missing_sources(causes, Cause.BETWEEN_BUFFERS)
+    buffer_count = len(buffers)
+    facts = (
+        Fact("buffers", buffer_count),
+        Fact("each", rate_words),
+        Fact("window", loop.name),
+        Fact("rate", rate, "1/s"),
+        Fact("work", work, "ns"),
+        Fact("boundaries", boundaries.count),
+        Fact("median", boundaries.median, "ns"),
+        Fact("lost", boundaries.time, "ns"),
+        Fact("lost_share", lost_share, "ratio"),
+        Fact("lacking", missing_sources),
+        *best.facts,
+    )
+    evidence = longest("gpu_intervals", boundaries.starts, boundaries.ends)
     yield finding(
         wording="frequent-command-buffers",
-        facts=(
-            Fact("buffers", len(buffers)),
-            Fact("each", describe_rate(len(buffers), iterations)),
-            Fact("window", loop.name),
-            Fact("rate", len(buffers) / (loop.length / 1e9), "1/s"),
-            Fact("work", float(buffers["busy"].sum() / len(buffers)), "ns"),
-            Fact("boundaries", boundaries.count),
-            Fact("median", boundaries.median, "ns"),
-            Fact("lost", boundaries.time, "ns"),
-            Fact("lost_share", boundaries.time / load, "ratio"),
-            Fact("lacking", name_missing_sources(causes, Cause.BETWEEN_BUFFERS)),
-            *best.facts,
-        ),
+        facts=facts,
         lever=Mechanism.BOUNDARIES_BETWEEN_BUFFERS,
-        evidence=longest("gpu_intervals", boundaries.starts, boundaries.ends),
+        evidence=evidence,
         saving=best.saving,
         within="bubbles",
     )

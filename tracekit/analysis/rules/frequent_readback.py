@@ -73,7 +73,8 @@ def frequent_readback(
         waits = wait_gaps = gaps_of_waits(gaps, "yes", "unknown")
     waits_per_iteration = per_step(waits, rows, structure)
     within_iterations = ~between_iterations(wait_gaps, rows)
-    lost_time = int(wait_gaps.lost_times[within_iterations].sum())
+    lost_times = wait_gaps.lost_times[within_iterations]
+    lost_time = int(lost_times.sum())
     if waits_per_iteration <= most or lost_time <= limit * load or loop.paced:
         return
     if habits is not None and habits.asked_singly:
@@ -81,21 +82,27 @@ def frequent_readback(
     best = without_replay("one-wait", lost_time)
     if savings is not None and not device.on_the_host:
         best = savings.one_wait
+    wait_count = float(np.round(waits_per_iteration, 1))
+    gap_count = int(within_iterations.sum())
+    unit_name = unit(rows)
+    lost_share = lost_time / load
+    facts = (
+        Fact("waits", wait_count),
+        Fact("unit", unit_name),
+        Fact("lost", lost_time, "ns"),
+        Fact("lost_share", lost_share, "ratio"),
+        Fact("window", loop.name),
+        Fact("gaps", gap_count),
+        *best.facts,
+    )
+    gap_starts = wait_gaps.starts[within_iterations]
+    gap_ends = wait_gaps.ends[within_iterations]
+    evidence = longest("gpu_intervals", gap_starts, gap_ends)
     yield finding(
         wording="frequent-readback",
-        facts=(
-            Fact("waits", float(np.round(waits_per_iteration, 1))),
-            Fact("unit", unit(rows)),
-            Fact("lost", lost_time, "ns"),
-            Fact("lost_share", lost_time / load, "ratio"),
-            Fact("window", loop.name),
-            Fact("gaps", int(within_iterations.sum())),
-            *best.facts,
-        ),
+        facts=facts,
         lever=Mechanism.SEVERAL_WAITS,
-        evidence=longest(
-            "gpu_intervals", wait_gaps.starts[within_iterations], wait_gaps.ends[within_iterations]
-        ),
+        evidence=evidence,
         saving=best.saving,
         within="bubbles",
     )
@@ -104,10 +111,14 @@ def frequent_readback(
 def _around(gaps: pd.DataFrame, waits: Gaps) -> Gaps:
     """Return the gaps that contain one of the waits."""
     all_gaps = gaps_of(gaps, *Cause)
-    places = np.searchsorted(all_gaps.starts, waits.starts, side="right") - 1
+    next_places = np.searchsorted(all_gaps.starts, waits.starts, side="right")
+    places = next_places - 1
     places = (
         np.unique(places[(places >= 0) & (all_gaps.ends[places] > waits.starts)])
         if all_gaps.count
         else places[:0]
     )
-    return Gaps(all_gaps.starts[places], all_gaps.ends[places], all_gaps.lost_times[places])
+    wait_starts = all_gaps.starts[places]
+    wait_ends = all_gaps.ends[places]
+    wait_times = all_gaps.lost_times[places]
+    return Gaps(wait_starts, wait_ends, wait_times)

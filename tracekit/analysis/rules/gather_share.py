@@ -30,17 +30,24 @@ def gather_share(work: NamedWork, loop: Loop, *, limit: float = 0.10) -> Finding
     cost = int(work.costs(gathers).sum())
     if cost <= limit * device_time:
         return
+    piece_count = int(gathers.sum())
+    joined_names = work.name_longest(gathers)
+    device_share = cost / device_time
+    facts = (
+        Fact("device_share", device_share, "ratio"),
+        Fact("cost", cost, "ns"),
+        Fact("device_time", device_time, "ns"),
+        Fact("window", loop.name),
+        Fact("pieces", piece_count),
+        Fact("names", joined_names),
+    )
+    gather_starts = work.starts[gathers]
+    gather_ends = work.ends[gathers]
+    evidence = longest("gpu_intervals", gather_starts, gather_ends)
     yield finding(
         wording="gather-share",
-        facts=(
-            Fact("device_share", cost / device_time, "ratio"),
-            Fact("cost", cost, "ns"),
-            Fact("device_time", device_time, "ns"),
-            Fact("window", loop.name),
-            Fact("pieces", int(gathers.sum())),
-            Fact("names", work.name_longest(gathers)),
-        ),
+        facts=facts,
         lever="gather",
-        evidence=longest("gpu_intervals", work.starts[gathers], work.ends[gathers]),
+        evidence=evidence,
         saving=cost,
     )

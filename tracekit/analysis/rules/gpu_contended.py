@@ -37,35 +37,50 @@ def gpu_contended(
     When it abstains:
         When the target is not known or has no rows, and when a CPU did the work.
     """
-    starts, ends = clip(*spans(gpu.other_intervals), loop.start, loop.end)
-    shared = overlap(*gpu.clip_to_window(loop), starts, ends)
-    delay, load = shares[Cause.OTHER_PROCESS], loaded_time(loaded)
-    if delay + shared <= limit * load:
+    other_spans = spans(gpu.other_intervals)
+    starts, ends = clip(*other_spans, loop.start, loop.end)
+    gpu_spans = gpu.clip_to_window(loop)
+    shared = overlap(*gpu_spans, starts, ends)
+    delay = shares[Cause.OTHER_PROCESS]
+    load = loaded_time(loaded)
+    foreign_time = delay + shared
+    if foreign_time <= limit * load:
         return
     waited = gaps_of(gaps, Cause.OTHER_PROCESS)
     missing = name_missing_sources(causes, Cause.OTHER_PROCESS)
+    share = (delay + shared) / load
+    owners = _list_owners(gpu.other_intervals, loop)
+    facts = (
+        Fact("share", share, "ratio"),
+        Fact("window", loop.name),
+        Fact("delay", delay, "ns"),
+        Fact("shared", shared, "ns"),
+        Fact("owners", owners),
+        Fact("lacking", missing),
+    )
+    foreign_spans = (waited.starts, waited.ends)
+    if not delay:
+        foreign_spans = union(starts, ends)
+    evidence = longest("gpu_intervals", *foreign_spans)
+    saving = None
+    if not missing:
+        saving = delay
     yield finding(
         wording="gpu-contended",
-        facts=(
-            Fact("share", (delay + shared) / load, "ratio"),
-            Fact("window", loop.name),
-            Fact("delay", delay, "ns"),
-            Fact("shared", shared, "ns"),
-            Fact("owners", _list_owners(gpu.other_intervals, loop)),
-            Fact("lacking", missing),
-        ),
+        facts=facts,
         lever="other-process",
-        evidence=longest(
-            "gpu_intervals", *((waited.starts, waited.ends) if delay else union(starts, ends))
-        ),
-        saving=None if missing else delay,
+        evidence=evidence,
+        saving=saving,
     )
 
 
 def _list_owners(other_intervals: pd.DataFrame, window: Window) -> str:
     shares: dict[str, int] = {}
-    for who, rows in other_intervals.groupby(owners(other_intervals)):
-        covered = busy(*clip(*spans(rows), window.start, window.end))
+    interval_owners = owners(other_intervals)
+    for who, rows in other_intervals.groupby(interval_owners):
+        row_spans = spans(rows)
+        owner_spans = clip(*row_spans, window.start, window.end)
+        covered = busy(*owner_spans)
         if covered:
             shares[str(who)] = covered
     ranked = sorted(shares.items(), key=lambda item: (-item[1], item[0]))

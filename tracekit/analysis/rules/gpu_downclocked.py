@@ -81,12 +81,14 @@ def gpu_downclocked(
         `gpu_device_performance_states` are not used, because it is not established which of them is
         fast.
     """
-    load = (
-        IntervalSet.from_spans(np.array([loop.start]), np.array([loop.end]))
-        if loaded is None
-        else union_target_rows(loaded)
-    )
-    states, read = _read_sources(_clip_to_load(gpu_performance_states, load), gauges, loop, active)
+    if loaded is None:
+        loop_starts = np.array([loop.start])
+        loop_ends = np.array([loop.end])
+        load = IntervalSet.from_spans(loop_starts, loop_ends)
+    else:
+        load = union_target_rows(loaded)
+    loaded_states = _clip_to_load(gpu_performance_states, load)
+    states, read = _read_sources(loaded_states, gauges, loop, active)
     slow_states = states is not None and states.share > limit
     slow_clock = read is not None and read.share_below(near) > limit and read.count_below(near) > 1
     if not slow_states and not slow_clock:
@@ -97,19 +99,34 @@ def gpu_downclocked(
     elif states is not None and slow_states:
         course = _course(states, gpu, loop, load, thermal_states)
     is_note = course in {_ClockCourse.RAMP, _ClockCourse.HELD} or bool(loop.paced)
+    is_low_power = bool(machine.get("low_power"))
+    is_on_battery = machine.get("mains") == 0
+    clipped_states = None
+    if slow_states:
+        clipped_states = states
+    facts = (
+        Fact("window", loop.name),
+        *_describe_states(clipped_states),
+        *_describe_clock(read, near),
+        Fact("low_power", is_low_power),
+        Fact("on_battery", is_on_battery),
+    )
+    evidence = _evidence(clipped_states, read, near)
+    severity = Severity.WARNING
+    if is_note:
+        severity = Severity.NOTE
+    saving = None
+    if read is not None:
+        work_time = gpu.measure_work(loop)
+        gained_share = 1 - read.ratio
+        saving = round(work_time * gained_share)
     yield finding(
         wording="gpu-downclocked",
-        facts=(
-            Fact("window", loop.name),
-            *_describe_states(states if slow_states else None),
-            *_describe_clock(read, near),
-            Fact("low_power", bool(machine.get("low_power"))),
-            Fact("on_battery", machine.get("mains") == 0),
-        ),
+        facts=facts,
         lever=course.value,
-        evidence=_evidence(states if slow_states else None, read, near),
-        severity=Severity.NOTE if is_note else Severity.WARNING,
-        saving=None if read is None else round(gpu.measure_work(loop) * (1 - read.ratio)),
+        evidence=evidence,
+        severity=severity,
+        saving=saving,
         within="roofline-distance",
     )
 
@@ -123,11 +140,15 @@ def _clip_to_load(states: pd.DataFrame | None, load: IntervalSet) -> pd.DataFram
         return states
     starts, ends = spans(states)
     parts: list[pd.DataFrame] = []
-    for begin, end in zip(load.starts.tolist(), load.ends.tolist(), strict=True):
+    stretches = zip(load.starts.tolist(), load.ends.tolist(), strict=True)
+    for begin, end in stretches:
         in_stretch = (ends > begin) & (starts < end)
         clipped_starts = np.maximum(starts[in_stretch], begin)
-        lasted = np.minimum(ends[in_stretch], end) - clipped_starts
-        parts.append(states[in_stretch].assign(start=clipped_starts, duration=lasted))
+        clipped_ends = np.minimum(ends[in_stretch], end)
+        lasted = clipped_ends - clipped_starts
+        stretch_rows = states[in_stretch]
+        stretch_states = stretch_rows.assign(start=clipped_starts, duration=lasted)
+        parts.append(stretch_states)
     return pd.concat(parts, ignore_index=True)
 
 
@@ -137,13 +158,17 @@ def _follows_pauses(slow_time: Below, load: IntervalSet) -> bool:
     The first stretch does not count. A clock that stays low for a whole stretch is not due to the
     pause.
     """
-    begins, ends = load.starts[1:], load.ends[1:]
+    begins = load.starts[1:]
+    ends = load.ends[1:]
     if begins.size < _TWO:
         return False
     slow_intervals = IntervalSet.from_spans(slow_time.starts, slow_time.ends)
     slow_at_first = slow_intervals.contains(begins)
-    rises = slow_intervals.measure_within(begins, ends) < _RISES * (ends - begins)
-    return bool((slow_at_first & rises).mean() >= _MOSTLY)
+    shortest_rise = _RISES * (ends - begins)
+    slow_lengths = slow_intervals.measure_within(begins, ends)
+    rises = slow_lengths < shortest_rise
+    is_rising_begin = slow_at_first & rises
+    return bool(is_rising_begin.mean() >= _MOSTLY)
 
 
 def _course(
@@ -155,12 +180,13 @@ def _course(
     if best is not None and rises and gpu.measure_work(Window(loop.start, best[0])) <= _RAMP:
         return _ClockCourse.RAMP
     if thermal is not None and len(thermal):
-        names = thermal["state"].fillna("").astype(str).str.capitalize()
-        hot = spans(thermal[names.isin(_HOT)])
-        if (
-            overlap(slow_time.starts, slow_time.ends, *hot)
-            > busy(slow_time.starts, slow_time.ends) / 2
-        ):
+        state_names = thermal["state"].fillna("").astype(str)
+        names = state_names.str.capitalize()
+        is_hot = names.isin(_HOT)
+        hot_states = thermal[is_hot]
+        hot = spans(hot_states)
+        hot_time = overlap(slow_time.starts, slow_time.ends, *hot)
+        if hot_time > busy(slow_time.starts, slow_time.ends) / 2:
             return _ClockCourse.HOT
     if _follows_pauses(slow_time, load):
         return _ClockCourse.PAUSES
@@ -168,7 +194,10 @@ def _course(
         return _ClockCourse.BURSTS
     if slow_time.best is None:
         return _ClockCourse.NEVER
-    return _ClockCourse.UNKNOWN if thermal is None or thermal.empty else _ClockCourse.FALLS
+    course = _ClockCourse.FALLS
+    if thermal is None or thermal.empty:
+        course = _ClockCourse.UNKNOWN
+    return course
 
 
 def _read_sources(
@@ -189,33 +218,41 @@ def _read_sources(
 
 def _describe_states(slow_time: Below | None) -> tuple[Fact, ...]:
     """Return the time below the best state; None if states are unknown or good."""
-    states = {} if slow_time is None else slow_time.states
-    words = ", ".join(f"{name} {units.duration(lasted)}" for name, lasted in states.items())
+    states = {}
+    if slow_time is not None:
+        states = slow_time.states
+    state_texts = [f"{name} {units.duration(lasted)}" for name, lasted in states.items()]
+    words = ", ".join(state_texts)
+    states_share = slow_time and slow_time.share
+    awake_share = slow_time and slow_time.awake
+    has_best_state = slow_time and slow_time.best is not None
     return (
-        Fact("states_share", slow_time and slow_time.share, "ratio"),
-        Fact("awake", slow_time and slow_time.awake, "ns"),
+        Fact("states_share", states_share, "ratio"),
+        Fact("awake", awake_share, "ns"),
         Fact("states", words),
-        Fact("came_to_best", slow_time and slow_time.best is not None),
+        Fact("came_to_best", has_best_state),
     )
 
 
 def _describe_clock(read: Clock | None, near: float) -> tuple[Fact, ...]:
     """Return the clock compared with the run's highest; None without readings."""
     first_clock, last_clock = (None, None) if read is None else read.ends
+    clock_ratio = read and read.ratio
+    highest_clock = read and read.best
+    low_readings_share = read and read.share_below(near)
+    reading_count = read and read.hertz.size
+    has_clock_fallen = (
+        first_clock is not None and last_clock is not None and last_clock < _FALLS * first_clock
+    )
     return (
-        Fact("clock_ratio", read and read.ratio, "ratio"),
-        Fact("highest_clock", read and read.best, "Hz"),
+        Fact("clock_ratio", clock_ratio, "ratio"),
+        Fact("highest_clock", highest_clock, "Hz"),
         Fact("near", near, "ratio"),
-        Fact("low_readings_share", read and read.share_below(near), "ratio"),
-        Fact("readings", read and read.hertz.size),
+        Fact("low_readings_share", low_readings_share, "ratio"),
+        Fact("readings", reading_count),
         Fact("first_clock", first_clock, "Hz"),
         Fact("last_clock", last_clock, "Hz"),
-        Fact(
-            "fell",
-            first_clock is not None
-            and last_clock is not None
-            and last_clock < _FALLS * first_clock,
-        ),
+        Fact("fell", has_clock_fallen),
     )
 
 
@@ -223,6 +260,8 @@ def _evidence(slow_time: Below | None, read: Clock | None, near: float) -> tuple
     if slow_time is not None:
         return longest("gpu_performance_states", slow_time.starts, slow_time.ends)
     assert read is not None
-    slow = read.hertz < near * read.best
-    hertz = (units.quantity(float(value), "Hz") for value in read.hertz[slow])
+    slow_limit = near * read.best
+    slow = read.hertz < slow_limit
+    slow_readings = read.hertz[slow]
+    hertz = (units.quantity(float(value), "Hz") for value in slow_readings)
     return moments("gauges", read.times[slow], hertz)

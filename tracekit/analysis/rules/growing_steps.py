@@ -54,46 +54,77 @@ def growing_steps(
     """
     called = unit(iterations)
     if growth.device_rises(limit) and growth.device is not None:
-        yield _by_device(growth, growth.device, loop, called, _grown(work, growth), machine)
+        named_work = _grown(work, growth)
+        yield _by_device(growth, growth.device, loop, called, named_work, machine)
     if growth.idle_rises(limit) and growth.idle is not None and not loop.paced:
-        yield _by_host(growth, growth.idle, called, parties or {})
+        parties_of_work = parties or {}
+        yield _by_host(growth, growth.idle, called, parties_of_work)
 
 
 def _by_device(
     growth: Growth, rise: Rise, loop: Loop, called: str, grown: tuple[str, float], machine: Machine
 ) -> Finding:
-    memory = growth.memory if growth.memory_rises else None
-    lever = Mechanism.GROWING_INPUT if memory is None else Mechanism.GROWING_WORK
+    memory = None
+    if growth.memory_rises:
+        memory = growth.memory
+    lever = Mechanism.GROWING_WORK
+    if memory is None:
+        lever = Mechanism.GROWING_INPUT
     memory_known = growth.memory is not None
     full = None
     total = machine.get("memory")
     if memory is not None and total is not None and memory.slope > 0:
-        full = max(0, round((total - memory.last_value) / memory.slope))
+        free_memory = total - memory.last_value
+        full = max(0, round(free_memory / memory.slope))
+    first_memory = None
+    last_memory = None
+    memory_slope = None
+    memory_lower = None
+    memory_upper = None
+    future_memory = None
+    if memory is not None:
+        first_memory = round(memory.first_value)
+        last_memory = round(memory.last_value)
+        memory_slope = memory.slope
+        memory_lower = memory.lower
+        memory_upper = memory.upper
+        future_memory = _then(memory, growth)
+    allocations = round(growth.allocations)
+    piece_count = round(growth.pieces[-1])
+    grown_name = grown[0]
+    grown_share = grown[1]
+    facts = (
+        Fact("unit", called),
+        *_of_rise(growth, rise),
+        Fact("memory_first", first_memory, "bytes"),
+        Fact("memory_last", last_memory, "bytes"),
+        Fact("memory_slope", memory_slope, "bytes"),
+        Fact("memory_lower", memory_lower, "bytes"),
+        Fact("memory_upper", memory_upper, "bytes"),
+        Fact("memory_then", future_memory, "bytes"),
+        Fact("memory_known", memory_known),
+        Fact("full_after", full),
+        Fact("allocations", allocations),
+        Fact("larger", growth.larger),
+        Fact("same_pieces", growth.has_same_pieces),
+        Fact("pieces", piece_count),
+        Fact("clock_known", growth.clock_known),
+        Fact("grown", grown_name),
+        Fact("grown_share", grown_share, "ratio"),
+    )
+    severity = _severity(rise, memory_rises=growth.memory_rises, memory_known=memory_known)
+    evidence = (Evidence("gpu_intervals", loop.start, loop.end),)
+    saving = None
+    if memory is not None:
+        extra_work = growth.worked - rise.first_value
+        saving = round(np.nansum(extra_work))
     return finding(
         wording="growing-steps",
-        facts=(
-            Fact("unit", called),
-            *_of_rise(growth, rise),
-            Fact("memory_first", None if memory is None else round(memory.first_value), "bytes"),
-            Fact("memory_last", None if memory is None else round(memory.last_value), "bytes"),
-            Fact("memory_slope", None if memory is None else memory.slope, "bytes"),
-            Fact("memory_lower", None if memory is None else memory.lower, "bytes"),
-            Fact("memory_upper", None if memory is None else memory.upper, "bytes"),
-            Fact("memory_then", None if memory is None else _then(memory, growth), "bytes"),
-            Fact("memory_known", memory_known),
-            Fact("full_after", full),
-            Fact("allocations", round(growth.allocations)),
-            Fact("larger", growth.larger),
-            Fact("same_pieces", growth.has_same_pieces),
-            Fact("pieces", round(growth.pieces[-1])),
-            Fact("clock_known", growth.clock_known),
-            Fact("grown", grown[0]),
-            Fact("grown_share", grown[1], "ratio"),
-        ),
+        facts=facts,
         lever=lever,
-        severity=_severity(rise, memory_rises=growth.memory_rises, memory_known=memory_known),
-        evidence=(Evidence("gpu_intervals", loop.start, loop.end),),
-        saving=None if memory is None else round(np.nansum(growth.worked - rise.first_value)),
+        severity=severity,
+        evidence=evidence,
+        saving=saving,
     )
 
 
@@ -106,23 +137,33 @@ def _severity(rise: Rise, *, memory_rises: bool, memory_known: bool) -> Severity
 
 def _by_host(growth: Growth, rise: Rise, called: str, parties: dict[Party, int]) -> Finding:
     window = growth.window
-    idle = sum(lasted for party, lasted in parties.items() if party is not Party.WORKS)
-    share = parties.get(Party.HOST, 0) / idle if idle else 0.0
+    idle_times = [lasted for party, lasted in parties.items() if party is not Party.WORKS]
+    idle = sum(idle_times)
+    share = 0.0
+    if idle:
+        host_time = parties.get(Party.HOST, 0)
+        share = host_time / idle
+    facts = (
+        Fact("unit", called),
+        *_of_rise(growth, rise),
+        Fact("host_share", share, "ratio"),
+    )
+    severity = Severity.NOTE
+    if rise.is_even:
+        severity = Severity.WARNING
+    evidence = (Evidence("gpu_intervals", window.start, window.end),)
     return finding(
         wording="growing-steps-host",
-        facts=(
-            Fact("unit", called),
-            *_of_rise(growth, rise),
-            Fact("host_share", share, "ratio"),
-        ),
+        facts=facts,
         lever=Mechanism.GROWING_HOST,
-        severity=Severity.WARNING if rise.is_even else Severity.NOTE,
-        evidence=(Evidence("gpu_intervals", window.start, window.end),),
+        severity=severity,
+        evidence=evidence,
     )
 
 
 def _of_rise(growth: Growth, rise: Rise) -> tuple[Fact, ...]:
     line = rise.line
+    predicted_time = _then(line, growth)
     return (
         Fact("iterations", growth.number),
         Fact("first", rise.first_value, "ns"),
@@ -131,13 +172,14 @@ def _of_rise(growth: Growth, rise: Rise) -> tuple[Fact, ...]:
         Fact("slope", line.slope, "ns"),
         Fact("lower", line.lower, "ns"),
         Fact("upper", line.upper, "ns"),
-        Fact("then", _then(line, growth), "ns"),
+        Fact("then", predicted_time, "ns"),
     )
 
 
 def _then(line: TrendLine, growth: Growth) -> float:
     """Return the value of a line after as many iterations again."""
-    return line.predict(_NEAR * growth.number - 1)
+    last_iteration = _NEAR * growth.number - 1
+    return line.predict(last_iteration)
 
 
 def _grown(work: NamedWork | None, growth: Growth) -> tuple[str, float]:
@@ -146,19 +188,29 @@ def _grown(work: NamedWork | None, growth: Growth) -> tuple[str, float]:
         return "", 0.0
     window = growth.window
     part = window.length // _PARTS
-    took = (work.ends - work.starts).astype(np.float64)
-    late = (work.starts >= window.end - part) & (work.starts < window.end)
-    early = (work.starts >= window.start) & (work.starts < window.start + part)
+    durations = work.ends - work.starts
+    took = durations.astype(np.float64)
+    late_start = window.end - part
+    late = (work.starts >= late_start) & (work.starts < window.end)
+    early_end = window.start + part
+    early = (work.starts >= window.start) & (work.starts < early_end)
     number = len(work.names)
     means: list[Numbers] = []
     for side in (early, late):
-        sums = np.bincount(work.codes, weights=took * side, minlength=number)
-        counts = np.bincount(work.codes, weights=side.astype(np.float64), minlength=number)
-        means.append(sums / np.maximum(counts, 1))
-    frequencies = np.bincount(work.codes, minlength=number) / growth.number
-    rises = (means[1] - means[0]) * frequencies
+        weighted_times = took * side
+        sums = np.bincount(work.codes, weights=weighted_times, minlength=number)
+        weights = side.astype(np.float64)
+        counts = np.bincount(work.codes, weights=weights, minlength=number)
+        mean_counts = np.maximum(counts, 1)
+        means.append(sums / mean_counts)
+    piece_counts = np.bincount(work.codes, minlength=number)
+    frequencies = piece_counts / growth.number
+    mean_rises = means[1] - means[0]
+    rises = mean_rises * frequencies
     top_code = int(np.argmax(rises))
-    total_rise = float(rises[rises > 0].sum())
-    return (
-        (work.names[top_code], float(rises[top_code] / total_rise)) if total_rise > 0 else ("", 0.0)
-    )
+    positive_rises = rises[rises > 0]
+    total_rise = float(positive_rises.sum())
+    if total_rise > 0:
+        top_share = float(rises[top_code] / total_rise)
+        return (work.names[top_code], top_share)
+    return ("", 0.0)

@@ -67,45 +67,65 @@ def host_bound(
     require_commits(timeline)
     lost_gaps = _find_lost_gaps(gaps, habits)
     # Starts have no cost of their own if the host encodes the next one meanwhile.
-    starts = gaps_of(gaps, Cause.START).time if habits.host_sets_the_pace else 0
+    starts = 0
+    if habits.host_sets_the_pace:
+        starts = gaps_of(gaps, Cause.START).time
     if loop.paced:
         return
     if lost_gaps.time + starts <= limit * load:
-        if gaps_of(gaps, Cause.ENCODING, Cause.HOST).time > limit * load:
+        host_gaps = gaps_of(gaps, Cause.ENCODING, Cause.HOST)
+        if host_gaps.time > limit * load:
             _require_known_pace(encoders, submissions, loaded, habits)
         return
     buffers = loop.rows(timeline, "started")
     pieces = int(buffers["intervals"].sum())
     name = mechanism(Cause.ENCODING, habits)
-    growth = rising_encoding(buffers) if habits.host_sets_the_pace else None
-    # A host that sets the pace causes all later delays, such as starts.
-    at_most = idle_time(gaps) if habits.host_sets_the_pace else lost_gaps.time
+    growth = None
+    at_most = lost_gaps.time
+    if habits.host_sets_the_pace:
+        growth = rising_encoding(buffers)
+        at_most = idle_time(gaps)
     best = savings.host if savings else without_replay("host", at_most)
     if name is Mechanism.COMMIT_EARLIER:
-        best = without_replay("commit-earlier", min(lost_gaps.time, int(buffers["busy"].sum())))
+        busy_sum = buffers["busy"].sum()
+        winnable_time = min(lost_gaps.time, int(busy_sum))
+        best = without_replay("commit-earlier", winnable_time)
     each_buffer = max(1, len(buffers))
+    lost_share = lost_gaps.time / load
+    rate_words = describe_rate(pieces, iterations)
+    host_activity = habits.host_activity.strip()
+    is_late_commit = habits.late_commit and not habits.host_sets_the_pace
+    encoding_time = habits.encoding * load
+    encoding_each = encoding_time / each_buffer
+    busy_time = float(buffers["busy"].sum())
+    work_each = busy_time / each_buffer
+    encoding_first = growth and growth.first_value
+    encoding_last = growth and growth.last_value
+    buffer_count = len(buffers)
+    facts = (
+        Fact("lost_share", lost_share, "ratio"),
+        Fact("lost", lost_gaps.time, "ns"),
+        Fact("window", loop.name),
+        Fact("gaps", lost_gaps.count),
+        Fact("pieces", pieces),
+        Fact("each", rate_words),
+        Fact("meanwhile", host_activity),
+        Fact("sets_the_pace", habits.host_sets_the_pace),
+        Fact("late_commit", is_late_commit),
+        Fact("encoding_share", habits.encoding, "ratio"),
+        Fact("encoding_each", encoding_each, "ns"),
+        Fact("work_each", work_each, "ns"),
+        Fact("buffers", buffer_count),
+        Fact("encoding_first", encoding_first, "ns"),
+        Fact("encoding_last", encoding_last, "ns"),
+        *best.facts,
+    )
+    evidence = longest("gpu_intervals", lost_gaps.starts, lost_gaps.ends)
     yield finding(
         wording="host-bound",
-        facts=(
-            Fact("lost_share", lost_gaps.time / load, "ratio"),
-            Fact("lost", lost_gaps.time, "ns"),
-            Fact("window", loop.name),
-            Fact("gaps", lost_gaps.count),
-            Fact("pieces", pieces),
-            Fact("each", describe_rate(pieces, iterations)),
-            Fact("meanwhile", habits.host_activity.strip()),
-            Fact("sets_the_pace", habits.host_sets_the_pace),
-            Fact("late_commit", habits.late_commit and not habits.host_sets_the_pace),
-            Fact("encoding_share", habits.encoding, "ratio"),
-            Fact("encoding_each", habits.encoding * load / each_buffer, "ns"),
-            Fact("work_each", float(buffers["busy"].sum()) / each_buffer, "ns"),
-            Fact("buffers", len(buffers)),
-            Fact("encoding_first", growth and growth.first_value, "ns"),
-            Fact("encoding_last", growth and growth.last_value, "ns"),
-            *best.facts,
-        ),
+        facts=facts,
         lever=name,
-        evidence=longest("gpu_intervals", lost_gaps.starts, lost_gaps.ends),
+        evidence=evidence,
         saving=best.saving,
         within="bubbles",
     )
@@ -123,8 +143,13 @@ def _require_known_pace(
     """
     if encoders is not None and encoders["target"].any():
         return
-    encoding_time = find_encoding(None, submissions).measure_within(*spans(loaded)).sum()
-    if replace(habits, encoding=encoding_time / loaded_time(loaded)).host_sets_the_pace:
+    encoding_intervals = find_encoding(None, submissions)
+    load_spans = spans(loaded)
+    encoded_times = encoding_intervals.measure_within(*load_spans)
+    encoding_time = encoded_times.sum()
+    encoding = encoding_time / loaded_time(loaded)
+    changed_habits = replace(habits, encoding=encoding)
+    if changed_habits.host_sets_the_pace:
         raise Unavailable(
             "whether the host encodes all the time is not known: encoders "
             "(metal-application-encoders-list) were not recorded."

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.allocating import Allocating, find_swing
+from tracekit.analysis.allocating import Allocating, Swing, find_swing
 from tracekit.analysis.growth import LIMIT, Growth
 from tracekit.analysis.intervals import IntervalSet, busy
 from tracekit.analysis.iterations import Loop, unit
@@ -62,56 +62,108 @@ def hot_allocations(
     if allocating is not None and allocating.is_most and allocating.is_rare(iterations):
         yield from _for_each_request(resources, allocating, allocated_sizes, targets, loop)
         return
-    count, unit_name = loop.length / 1e9, "second"
+    count = loop.length / 1e9
+    unit_name = "second"
     if iterations is not None and not iterations.empty:
-        count, unit_name = len(iterations), unit(iterations)
+        count = len(iterations)
+        unit_name = unit(iterations)
     rate = len(resources) / count
-    if rate < (per_second if unit_name == "second" else per_step) or resources.empty:
+    least_rate = per_step
+    if unit_name == "second":
+        least_rate = per_second
+    if rate < least_rate or resources.empty:
         return
     if growth is not None and growth.larger and growth.is_joint(LIMIT):
         return  # growing-steps reports it, with its cost in time
-    if not habit(resources["time"].to_numpy(dtype=np.int64), loop):
+    times = resources["time"].to_numpy(dtype=np.int64)
+    if not habit(times, loop):
         return
     growing = growing_sizes(resources, loop)
     if growing is not None:
         yield _growing(resources, growing, rate, unit_name)
         return
+    swing = find_swing(allocated_sizes, targets, loop)
+    wired = _measure_wiring(driver_events, loop)
+    yield _in_the_loop(resources, allocating, swing, loop, wired, rate, unit_name)
+
+
+def _measure_wiring(driver_events: pd.DataFrame | None, loop: Loop) -> int:
+    """Return the time in which the driver wired memory; 0 without its events."""
+    if driver_events is None:
+        return 0
+    wiring_spans = wiring(driver_events, loop)
+    return busy(*wiring_spans)
+
+
+def _in_the_loop(
+    resources: pd.DataFrame,
+    allocating: Allocating | None,
+    swing: Swing | None,
+    loop: Loop,
+    wired: int,
+    rate: float,
+    unit_name: str,
+) -> Finding:
+    """Return the finding for allocations in most parts of the loop."""
     sizes = resources["size"].dropna()
     largest = resources.sort_values("size", ascending=False, kind="stable")
     is_most = allocating is not None and allocating.is_most
-    swing = find_swing(allocated_sizes, targets, loop)
     given_back = swing is not None or is_most
-    wired = 0 if driver_events is None else busy(*wiring(driver_events, loop))
-    yield finding(
-        wording="hot-allocations",
-        facts=(
-            Fact("number", len(resources)),
-            Fact("window", loop.name),
-            Fact("volume", int(sizes.sum()) if len(sizes) else None, "bytes"),
-            Fact("rate", rate, ""),
-            Fact("each", unit_name),
-            Fact("kinds", _kinds(resources)),
-            Fact("wired", wired, "ns"),
-            Fact("wired_share", wired / loop.length, "ratio"),
-            Fact("lowest", swing.lowest if swing else None, "bytes"),
-            Fact("highest", swing.highest if swing else None, "bytes"),
-            Fact("idle_while", allocating.time if allocating and is_most else None, "ns"),
-            Fact(
-                "idle_while_share",
-                allocating.time / loop.length if allocating and is_most else None,
-                "ratio",
-            ),
-        ),
-        lever=Mechanism.ALLOCATIONS_ANEW if given_back else Mechanism.WIRING_ALLOCATIONS,
-        severity=Severity.NOTE if not wired and _is_free(allocating, loop) else Severity.WARNING,
-        saving=allocating.time if allocating and is_most else None,
-        within="bubbles" if is_most else "",
-        evidence=moments(
-            "resource_allocations",
-            largest["time"],
-            (units.size(None if pd.isna(n) else int(n)) for n in largest["size"]),
-        ),
+    volume = None
+    if len(sizes):
+        volume = int(sizes.sum())
+    wired_share = wired / loop.length
+    lowest = None
+    highest = None
+    if swing:
+        lowest = swing.lowest
+        highest = swing.highest
+    idle_while = None
+    idle_while_share = None
+    enclosing_rule = ""
+    if allocating and is_most:
+        enclosing_rule = "bubbles"
+        idle_while = allocating.time
+        idle_while_share = allocating.time / loop.length
+    resource_count = len(resources)
+    kind_text = _kinds(resources)
+    facts = (
+        Fact("number", resource_count),
+        Fact("window", loop.name),
+        Fact("volume", volume, "bytes"),
+        Fact("rate", rate, ""),
+        Fact("each", unit_name),
+        Fact("kinds", kind_text),
+        Fact("wired", wired, "ns"),
+        Fact("wired_share", wired_share, "ratio"),
+        Fact("lowest", lowest, "bytes"),
+        Fact("highest", highest, "bytes"),
+        Fact("idle_while", idle_while, "ns"),
+        Fact("idle_while_share", idle_while_share, "ratio"),
     )
+    lever = Mechanism.WIRING_ALLOCATIONS
+    if given_back:
+        lever = Mechanism.ALLOCATIONS_ANEW
+    severity = Severity.WARNING
+    if not wired and _is_free(allocating, loop):
+        severity = Severity.NOTE
+    size_texts = map(_describe_size, largest["size"])
+    evidence = moments("resource_allocations", largest["time"], size_texts)
+    return finding(
+        wording="hot-allocations",
+        facts=facts,
+        lever=lever,
+        severity=severity,
+        saving=idle_while,
+        within=enclosing_rule,
+        evidence=evidence,
+    )
+
+
+def _describe_size(size: float) -> str:
+    if pd.isna(size):
+        return units.size(None)
+    return units.size(int(size))
 
 
 def _is_free(allocating: Allocating | None, loop: Loop) -> bool:
@@ -133,53 +185,74 @@ def _for_each_request(
     if allocating.starts.size < _FEWEST_REQUESTS or swing is None:
         return
     times = resources["time"].to_numpy(dtype=np.int64)
-    sizes = resources["size"].fillna(0).to_numpy(dtype=np.int64)
-    in_gaps = IntervalSet.from_spans(allocating.starts, allocating.ends + 1).contains(times)
+    raw_sizes = resources["size"].fillna(0)
+    sizes = raw_sizes.to_numpy(dtype=np.int64)
+    after_ends = allocating.ends + 1
+    gap_intervals = IntervalSet.from_spans(allocating.starts, after_ends)
+    in_gaps = gap_intervals.contains(times)
     number = allocating.starts.size
+    allocation_count = int(in_gaps.sum())
+    count_each = round(allocation_count / number)
+    gap_volume = int(sizes[in_gaps].sum())
+    volume = round(gap_volume / number)
+    allocation_time = allocating.time / number
+    idle_while_share = allocating.time / loop.length
+    facts = (
+        Fact("window", loop.name),
+        Fact("stretches", number),
+        Fact("each", count_each),
+        Fact("volume", volume, "bytes"),
+        Fact("took", allocation_time, "ns"),
+        Fact("idle_while", allocating.time, "ns"),
+        Fact("idle_while_share", idle_while_share, "ratio"),
+        Fact("lowest", swing.lowest, "bytes"),
+        Fact("highest", swing.highest, "bytes"),
+    )
+    evidence = longest("resource_allocations", allocating.starts, allocating.ends)
     yield finding(
         wording="hot-allocations-by-request",
-        facts=(
-            Fact("window", loop.name),
-            Fact("stretches", number),
-            Fact("each", round(int(in_gaps.sum()) / number)),
-            Fact("volume", round(int(sizes[in_gaps].sum()) / number), "bytes"),
-            Fact("took", allocating.time / number, "ns"),
-            Fact("idle_while", allocating.time, "ns"),
-            Fact("idle_while_share", allocating.time / loop.length, "ratio"),
-            Fact("lowest", swing.lowest, "bytes"),
-            Fact("highest", swing.highest, "bytes"),
-        ),
+        facts=facts,
         lever=Mechanism.MADE_FOR_EACH_REQUEST,
         saving=allocating.time,
         within="bubbles",
-        evidence=longest("resource_allocations", allocating.starts, allocating.ends),
+        evidence=evidence,
     )
 
 
 def _growing(
     resources: pd.DataFrame, sizes: tuple[int, int], rate: float, unit_name: str
 ) -> Finding:
+    resource_count = len(resources)
+    first_size = sizes[0]
+    last_size = sizes[1]
     facts = (
-        Fact("number", len(resources), "count"),
+        Fact("number", resource_count, "count"),
         Fact("rate", rate, ""),
         Fact("each", unit_name),
-        Fact("first", sizes[0], "bytes"),
-        Fact("last", sizes[1], "bytes"),
+        Fact("first", first_size, "bytes"),
+        Fact("last", last_size, "bytes"),
     )
     largest = resources.sort_values("size", ascending=False, kind="stable")
+    size_texts = map(units.size, largest["size"])
+    evidence = moments("resource_allocations", largest["time"], size_texts)
     return finding(
         wording="growing-allocations",
         facts=facts,
         cause="growing-allocations",
         lever=Mechanism.GROWING_WORK,
-        evidence=moments("resource_allocations", largest["time"], map(units.size, largest["size"])),
+        evidence=evidence,
     )
 
 
 def _kinds(resources: pd.DataFrame) -> str:
     """Return the most common resources by label, or by type without a label."""
-    labels = resources["label"].fillna("").astype(str).str.strip()
-    types = resources["type"].fillna("resource").astype(str)
-    names = labels.where(labels != "", "unlabelled " + types)
-    common = names.value_counts(sort=True)[:_NAMED]
-    return ", ".join(f"{name} ({count:,})" for name, count in common.items())
+    raw_labels = resources["label"].fillna("")
+    labels = raw_labels.astype(str).str.strip()
+    raw_types = resources["type"].fillna("resource")
+    types = raw_types.astype(str)
+    unlabelled_names = "unlabelled " + types
+    names = labels.where(labels != "", unlabelled_names)
+    label_counts = names.value_counts(sort=True)
+    common = label_counts[:_NAMED]
+    kind_texts = [f"{name} ({count:,})" for name, count in common.items()]
+    return ", ".join(kind_texts)

@@ -38,31 +38,41 @@ def impossible_rows(impossible: tuple[Breach, ...], *, limit: float = 0.01) -> F
     for breach in impossible:
         if breach.missing and breach.share <= limit:
             continue
+        first_time = int(breach.start[0])
+        is_missing = bool(breach.missing)
+        cost = str(breach.cost)
+        stake = str(breach.stake)
         facts = (
             Fact("rows", breach.rows),
             Fact("table", breach.table),
             Fact("law", breach.law.name),
             Fact("broken", breach.law.words),
-            Fact("first", int(breach.start[0]), "ns"),
+            Fact("first", first_time, "ns"),
             Fact("excess", breach.worst, "ns"),
             Fact("share", breach.share, "ratio"),
-            Fact("missing", bool(breach.missing)),
+            Fact("missing", is_missing),
             Fact("witness", breach.witness),
-            Fact("cost", str(breach.cost)),
-            Fact("unsure", str(breach.stake)),
+            Fact("cost", cost),
+            Fact("unsure", stake),
         )
+        severity = Severity.WARNING
+        if breach.missing:
+            severity = Severity.NOTE
+        evidence = _evidence(breach)
         yield finding(
             wording="impossible-rows",
             facts=facts,
             lever=Mechanism.IMPOSSIBLE_ROWS,
             cause=breach.law.name,
-            evidence=_evidence(breach),
-            severity=Severity.NOTE if breach.missing else Severity.WARNING,
+            evidence=evidence,
+            severity=severity,
         )
 
 
 def _evidence(breach: Breach) -> tuple[Evidence, ...]:
-    times = zip(breach.start[:_SHOWN].tolist(), breach.end[:_SHOWN].tolist(), strict=True)
+    first_starts = breach.start[:_SHOWN].tolist()
+    first_ends = breach.end[:_SHOWN].tolist()
+    times = zip(first_starts, first_ends, strict=True)
     return tuple(
         Evidence(breach.table, min(start, end), max(start, end), breach.law.name)
         for start, end in times

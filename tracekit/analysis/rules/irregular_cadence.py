@@ -67,7 +67,8 @@ def irregular_cadence(
             changes=least_changes,
         )
         if swings and not _is_of_work(row, two):
-            yield _swinging(row, two, happenings, unit(steady))
+            unit_name = unit(steady)
+            yield _swinging(row, two, happenings, unit_name)
         elif not swings and row.variation_of_rest * row.certain > limit:
             yield _uneven(row, unit(steady))
 
@@ -76,67 +77,96 @@ def _is_of_work(row: Beats, two: Modes) -> bool:
     """Return whether the slow steps take longer because of longer device work."""
     if not row.has_work:
         return False
-    more = float(np.median(row.work[two.slow]) - np.median(row.work[~two.slow]))
-    return more >= _OF_WORK * (two.slow_time - two.fast_time)
+    work_of_slow = row.work[two.slow]
+    slow_work = np.median(work_of_slow)
+    work_of_fast = row.work[~two.slow]
+    fast_work = np.median(work_of_fast)
+    more = float(slow_work - fast_work)
+    time_difference = two.slow_time - two.fast_time
+    least_difference = _OF_WORK * time_difference
+    return more >= least_difference
 
 
 def _misses(row: Beats, refreshes: Refreshes) -> Finding:
     counts = refreshes.counts
     usual_count = refreshes.usual_count
-    slow = int(np.median(counts[counts > usual_count]))
-    lost_time = float((np.maximum(counts - usual_count, 0) * refreshes.period).sum())
+    slow_counts = counts[counts > usual_count]
+    slow = int(np.median(slow_counts))
+    missed_refreshes = counts - usual_count
+    extra_counts = np.maximum(missed_refreshes, 0)
+    extra_durations = extra_counts * refreshes.period
+    lost_time = float(extra_durations.sum())
+    frame_count = int(counts.size)
+    work = float(np.median(row.work))
+    frame_time = float(counts.sum() * refreshes.period)
+    lost_share = lost_time / frame_time
+    facts = (
+        Fact("missed_share", refreshes.missed_share, "ratio"),
+        Fact("frames", frame_count),
+        Fact("refresh", refreshes.period, "ns"),
+        Fact("usual", usual_count),
+        Fact("slow", slow),
+        Fact("work", work, "ns"),
+        Fact("lost_share", lost_share, "ratio"),
+    )
+    evidence = longest("steps", row.starts, row.ends)
+    saving = round(lost_time)
     return finding(
         wording="irregular-cadence-refreshes",
-        facts=(
-            Fact("missed_share", refreshes.missed_share, "ratio"),
-            Fact("frames", int(counts.size)),
-            Fact("refresh", refreshes.period, "ns"),
-            Fact("usual", usual_count),
-            Fact("slow", slow),
-            Fact("work", float(np.median(row.work)), "ns"),
-            Fact("lost_share", lost_time / float(counts.sum() * refreshes.period), "ratio"),
-        ),
+        facts=facts,
         lever=Mechanism.MISSED_REFRESHES,
-        evidence=longest("steps", row.starts, row.ends),
-        saving=round(lost_time),
+        evidence=evidence,
+        saving=saving,
     )
 
 
 def _swinging(row: Beats, two: Modes, happenings: Happenings, called: str) -> Finding:
-    excess = (row.times - two.fast_time).astype(np.float64)
+    extra_times = row.times - two.fast_time
+    excess = extra_times.astype(np.float64)
     explanation = explain(row, two.slow, excess, happenings)
-    lost_time = (two.slow_time - two.fast_time) * int(two.slow.sum())
+    slow_count = int(two.slow.sum())
+    lost_time = (two.slow_time - two.fast_time) * slow_count
+    slow_share = float(two.slow.mean())
+    step_count = int(two.slow.size)
+    facts = (
+        Fact("unit", called),
+        Fact("variant", row.variant),
+        Fact("fast", two.fast_time, "ns"),
+        Fact("slow", two.slow_time, "ns"),
+        Fact("slow_share", slow_share, "ratio"),
+        Fact("changes", two.changes),
+        Fact("steps", step_count),
+        Fact("causes", explanation.cause_words),
+        Fact("unexplained", explanation.unexplained_count),
+    )
+    slow_starts = row.starts[two.slow]
+    slow_ends = row.ends[two.slow]
+    evidence = longest("steps", slow_starts, slow_ends)
+    compiled_time = float(explanation.compiled.sum())
+    saving = round(max(0.0, lost_time - compiled_time))
     return finding(
         wording="irregular-cadence-swings",
-        facts=(
-            Fact("unit", called),
-            Fact("variant", row.variant),
-            Fact("fast", two.fast_time, "ns"),
-            Fact("slow", two.slow_time, "ns"),
-            Fact("slow_share", float(two.slow.mean()), "ratio"),
-            Fact("changes", two.changes),
-            Fact("steps", int(two.slow.size)),
-            Fact("causes", explanation.cause_words),
-            Fact("unexplained", explanation.unexplained_count),
-        ),
+        facts=facts,
         lever=Mechanism.UNEVEN_WORK,
         cause=explanation.mechanism,
-        evidence=longest("steps", row.starts[two.slow], row.ends[two.slow]),
-        saving=round(max(0.0, lost_time - float(explanation.compiled.sum()))),
+        evidence=evidence,
+        saving=saving,
         within=explanation.enclosing_rule,
     )
 
 
 def _uneven(row: Beats, called: str) -> Finding:
+    facts = (
+        Fact("unit", called),
+        Fact("variant", row.variant),
+        Fact("variation", row.variation, "ratio"),
+        *facts_of_spread(row.times),
+        Fact("work_known", row.has_work),
+    )
+    evidence = longest("steps", row.starts, row.ends)
     return finding(
         wording="irregular-cadence-uneven",
-        facts=(
-            Fact("unit", called),
-            Fact("variant", row.variant),
-            Fact("variation", row.variation, "ratio"),
-            *facts_of_spread(row.times),
-            Fact("work_known", row.has_work),
-        ),
+        facts=facts,
         lever=Mechanism.UNEVEN_WORK,
-        evidence=longest("steps", row.starts, row.ends),
+        evidence=evidence,
     )

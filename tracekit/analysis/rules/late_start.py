@@ -51,24 +51,31 @@ def late_start(
     late_gaps = gaps_of(gaps, Cause.LATE_START)
     if late_gaps.time <= limit * load:
         return
-    p50, p99 = np.percentile(late_gaps.lost_times, (50, 99))
+    lost_times = late_gaps.lost_times
+    p50, p99 = np.percentile(lost_times, (50, 99))
     name = mechanism(Cause.LATE_START, habits)
     best = savings.late_starts if savings else without_replay("late-starts", late_gaps.time)
+    lost_share = late_gaps.time / load
+    missing_sources = name_missing_sources(causes, Cause.LATE_START)
+    p50_time = float(p50)
+    p99_time = float(p99)
+    facts = (
+        Fact("lost_share", lost_share, "ratio"),
+        Fact("lost", late_gaps.time, "ns"),
+        Fact("window", loop.name),
+        Fact("late_starts", late_gaps.count),
+        Fact("late", LATE, "ns"),
+        Fact("p50", p50_time, "ns"),
+        Fact("p99", p99_time, "ns"),
+        Fact("lacking", missing_sources),
+        *best.facts,
+    )
+    evidence = longest("gpu_intervals", late_gaps.starts, late_gaps.ends)
     yield finding(
         wording="late-start",
-        facts=(
-            Fact("lost_share", late_gaps.time / load, "ratio"),
-            Fact("lost", late_gaps.time, "ns"),
-            Fact("window", loop.name),
-            Fact("late_starts", late_gaps.count),
-            Fact("late", LATE, "ns"),
-            Fact("p50", float(p50), "ns"),
-            Fact("p99", float(p99), "ns"),
-            Fact("lacking", name_missing_sources(causes, Cause.LATE_START)),
-            *best.facts,
-        ),
+        facts=facts,
         lever=name,
-        evidence=longest("gpu_intervals", late_gaps.starts, late_gaps.ends),
+        evidence=evidence,
         saving=best.saving,
         within="bubbles",
     )

@@ -45,19 +45,23 @@ def left_out_time(
     if pauses.empty and (steady_iterations(iterations)["source"] == "steps").all():
         return
     if by := loop.paced:
+        facts = (Fact("window", loop.name), Fact("pace", by))
         yield finding(
             wording="left-out-time-paced",
-            facts=(Fact("window", loop.name), Fact("pace", by)),
+            facts=facts,
             lever="paced",
             severity=Severity.NOTE,
         )
     starts, ends = spans(pauses)
     if starts.size:
+        paused_time = busy(starts, ends)
+        pause_facts = (Fact("pauses", starts.size), Fact("paused", paused_time, "ns"))
+        evidence = longest("gpu_intervals", starts, ends)
         yield finding(
             wording="left-out-time-paused",
-            facts=(Fact("pauses", starts.size), Fact("paused", busy(starts, ends), "ns")),
+            facts=pause_facts,
             lever="pause",
-            evidence=longest("gpu_intervals", starts, ends),
+            evidence=evidence,
             severity=Severity.NOTE,
         )
     yield from _load(gpu, loop, compiler_activity, driver_events, resource_allocations)
@@ -72,37 +76,53 @@ def _load(
 ) -> Findings:
     """Yield the load before the loop, if it was long or large."""
     load_window = Window(0, loop.start)
-    begins = [loop.start, int(gpu.spans[0].min())]
+    first_work = int(gpu.spans[0].min())
+    begins = [loop.start, first_work]
     compiled = wired = allocated = 0
     if compiler_activity is not None:
         rows = compiler_activity[compiler_activity["target"]]
-        compiled = busy(*clip(*spans(rows), load_window.start, load_window.end))
+        compiled_spans = spans(rows)
+        compile_spans = clip(*compiled_spans, load_window.start, load_window.end)
+        compiled = busy(*compile_spans)
         begins += spans(rows)[0].tolist()
     if driver_events is not None:
         wired = busy(*wiring(driver_events, load_window))
-        begins += spans(wirings(driver_events))[0].tolist()
+        wiring_spans = spans(wirings(driver_events))
+        wiring_starts = wiring_spans[0]
+        begins += wiring_starts.tolist()
     if resource_allocations is not None:
         rows = resource_allocations[resource_allocations["target"]]
-        rows = load_window.rows(rows[rows["event"] == ALLOCATION], "time")
-        allocated = int(rows["size"].fillna(0).sum())
+        is_allocation = rows["event"] == ALLOCATION
+        allocation_rows = rows[is_allocation]
+        rows = load_window.rows(allocation_rows, "time")
+        allocated_sizes = rows["size"].fillna(0)
+        allocated = int(allocated_sizes.sum())
         begins += rows["time"].tolist()
     begin = int(min(begins))
     lasted = loop.start - begin
     long = lasted > _LONG * loop.length
     if lasted < _BRIEF or not (long or compiled >= _COMPILED or allocated >= _WIRED):
         return
+    load_length = loop.end - begin
+    lasted_share = lasted / load_length
+    ran_time = gpu.measure_work(load_window)
+    facts = (
+        Fact("window", loop.name),
+        Fact("lasted", lasted, "ns"),
+        Fact("lasted_share", lasted_share, "ratio"),
+        Fact("compiled", compiled, "ns"),
+        Fact("allocated", allocated, "bytes"),
+        Fact("wired", wired, "ns"),
+        Fact("ran", ran_time, "ns"),
+    )
+    lever = Mechanism.WORK_BEFORE
+    if compiled or wired or allocated:
+        lever = Mechanism.FIRST_RESULT
+    evidence = (Evidence("gpu_intervals", begin, loop.start, "before the loop"),)
     yield finding(
         wording="left-out-time-load",
-        facts=(
-            Fact("window", loop.name),
-            Fact("lasted", lasted, "ns"),
-            Fact("lasted_share", lasted / (loop.end - begin), "ratio"),
-            Fact("compiled", compiled, "ns"),
-            Fact("allocated", allocated, "bytes"),
-            Fact("wired", wired, "ns"),
-            Fact("ran", gpu.measure_work(load_window), "ns"),
-        ),
-        lever=Mechanism.FIRST_RESULT if compiled or wired or allocated else Mechanism.WORK_BEFORE,
-        evidence=(Evidence("gpu_intervals", begin, loop.start, "before the loop"),),
+        facts=facts,
+        lever=lever,
+        evidence=evidence,
         severity=Severity.NOTE,
     )

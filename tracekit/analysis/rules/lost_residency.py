@@ -66,49 +66,74 @@ def lost_residency(
         return
     wired_iterations, number = residency.iteration_counts or (None, None)
     outgrown = room is not None and room.outgrown
+    wired_again = int(residency.sizes.sum())
+    unit_name = None
+    if iterations is not None:
+        unit_name = unit(iterations)
+    allocated_count = _sum(residency.allocated)
+    loop_load = _load(loop, loaded)
+    wiring_share = lasted / loop_load
+    sets_changed = _changes(residency_changes, loop)
+    facts = (
+        Fact("wired_again", wired_again, "bytes"),
+        Fact("often", wired_iterations),
+        Fact("number", number),
+        Fact("unit", unit_name),
+        Fact("window", loop.name),
+        Fact("allocated", allocated_count, "bytes"),
+        Fact("wiring", lasted, "ns"),
+        Fact("wiring_share", wiring_share, "ratio"),
+        Fact("sets_changed", sets_changed),
+        *_facts_of_room(room),
+        *_facts_of_machine(machine),
+    )
+    lever = Mechanism.WIRING_LOST
+    if outgrown:
+        lever = Mechanism.CACHE_SWAPPED
+    evidence = longest("driver_events", residency.starts, residency.ends)
+    saving = None
+    if shares is not None:
+        saving = shares[Cause.WIRING]
     yield finding(
         wording="lost-residency",
-        facts=(
-            Fact("wired_again", int(residency.sizes.sum()), "bytes"),
-            Fact("often", wired_iterations),
-            Fact("number", number),
-            Fact("unit", None if iterations is None else unit(iterations)),
-            Fact("window", loop.name),
-            Fact("allocated", _sum(residency.allocated), "bytes"),
-            Fact("wiring", lasted, "ns"),
-            Fact("wiring_share", lasted / _load(loop, loaded), "ratio"),
-            Fact("sets_changed", _changes(residency_changes, loop)),
-            *_facts_of_room(room),
-            *_facts_of_machine(machine),
-        ),
-        lever=Mechanism.CACHE_SWAPPED if outgrown else Mechanism.WIRING_LOST,
-        evidence=longest("driver_events", residency.starts, residency.ends),
-        saving=None if shares is None else shares[Cause.WIRING],
+        facts=facts,
+        lever=lever,
+        evidence=evidence,
+        saving=saving,
         within="bubbles",
     )
 
 
 def _load(loop: Loop, loaded: pd.DataFrame | None) -> int:
     """Return the time under load in the loop."""
-    return loop.length if loaded is None else loaded_time(loaded)
+    if loaded is None:
+        return loop.length
+    return loaded_time(loaded)
 
 
 def _sum(sizes: Times | None) -> int | None:
-    return None if sizes is None else int(sizes.sum())
+    if sizes is None:
+        return None
+    return int(sizes.sum())
 
 
 def _changes(residency_changes: pd.DataFrame | None, loop: Loop) -> int:
     """Return the number of recorded changes of the target's residency sets in the loop."""
     if residency_changes is None:
         return 0
-    return len(loop.rows(residency_changes[residency_changes["target"]], "time"))
+    target_changes = residency_changes[residency_changes["target"]]
+    changed_rows = loop.rows(target_changes, "time")
+    return len(changed_rows)
 
 
 def _facts_of_room(room: Room | None) -> tuple[Fact, ...]:
     """Return the target's allocated memory and its limit; None for unknown values."""
     peak_size = grown = wired = limit = None
     if room is not None and room.initial_level is not None:
-        peak_size, grown, wired, limit = room.highest_level, room.grown, room.wired, room.limit
+        peak_size = room.highest_level
+        grown = room.grown
+        wired = room.wired
+        limit = room.limit
     return (
         Fact("most", peak_size, "bytes"),
         Fact("grown", grown, "bytes"),

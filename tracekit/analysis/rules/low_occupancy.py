@@ -72,11 +72,15 @@ def low_occupancy(
     if pd.isna(occupancy["share"]):
         raise Unavailable(f"this chip does not count {occupancy['counter']} in percent.")
     memory = bandwidth(counter_means, machine)
+    other_load = highest(
+        counter_means, (CounterKind.UTILIZATION,), (Group.ARITHMETIC, Group.MEMORY)
+    )
     loads = [
-        highest(counter_means, (CounterKind.UTILIZATION,), (Group.ARITHMETIC, Group.MEMORY)),
+        other_load,
         memory,
     ]
-    useful = max((load for load in loads if load), key=lambda load: load.share, default=None)
+    known_loads = [load for load in loads if load]
+    useful = max(known_loads, key=lambda load: load.share, default=None)
     name = str(occupancy["counter"])
     if occupancy["share"] >= limit:
         yield from _find_starved_work(name, counter_samples, gpu, loop, work, limit, busy)
@@ -84,18 +88,28 @@ def low_occupancy(
     if useful and useful.share >= busy:
         return
     samples = counter_samples[counter_samples["counter"] == name]
+    share = float(occupancy["share"])
+    sample_count = int(occupancy["samples"])
+    busiest_counter = None
+    busiest_share = None
+    if useful:
+        busiest_counter = useful.counter
+        busiest_share = useful.share
+    kernels = _kernels(samples, work)
+    facts = (
+        Fact("counter", name),
+        Fact("share", share, "ratio"),
+        Fact("samples", sample_count),
+        Fact("busiest_counter", busiest_counter),
+        Fact("busiest_share", busiest_share, "ratio"),
+        Fact("kernels", kernels),
+    )
+    evidence = extremes(counter_samples, name, lowest=True)
     yield finding(
         wording="low-occupancy",
-        facts=(
-            Fact("counter", name),
-            Fact("share", float(occupancy["share"]), "ratio"),
-            Fact("samples", int(occupancy["samples"])),
-            Fact("busiest_counter", useful.counter if useful else None),
-            Fact("busiest_share", useful.share if useful else None, "ratio"),
-            Fact("kernels", _kernels(samples, work)),
-        ),
+        facts=facts,
         lever="low-occupancy",
-        evidence=extremes(counter_samples, name, lowest=True),
+        evidence=evidence,
     )
 
 
@@ -109,39 +123,63 @@ def _find_starved_work(
     busy_share: float,
 ) -> Findings:
     """Yield the pieces of work with low occupancy, if they take much of the time."""
-    rows = loop.rows(gpu.target_intervals).sort_values("start", kind="stable")
+    target_rows = loop.rows(gpu.target_intervals)
+    rows = target_rows.sort_values("start", kind="stable")
     starts, ends = spans(rows)
     pieces = _sample_pieces(name, counter_samples, starts, ends)
-    is_low = (pieces.counts >= _SAMPLED) & (pieces.means < limit)
-    cost = int((ends - starts)[is_low].sum())
+    is_sampled = pieces.counts >= _SAMPLED
+    is_low = is_sampled & (pieces.means < limit)
+    durations = ends - starts
+    cost = int(durations[is_low].sum())
     device_time = measure_busy(starts, ends)
-    other_samples = int(pieces.counts[~is_low].sum())
+    other_counts = pieces.counts[~is_low]
+    other_samples = int(other_counts.sum())
     if is_low.sum() < _FEWEST_PIECES or cost <= _MUCH * device_time or other_samples < FEWEST:
         return
-    low_share = float(pieces.sums[is_low].sum() / pieces.counts[is_low].sum())
-    other_share = float(pieces.sums[~is_low].sum() / other_samples)
-    is_in_low = (pieces.places >= 0) & is_low[np.maximum(pieces.places, 0)]
+    low_sum = pieces.sums[is_low].sum()
+    low_number = pieces.counts[is_low].sum()
+    low_share = float(low_sum / low_number)
+    other_sum = pieces.sums[~is_low].sum()
+    other_share = float(other_sum / other_samples)
+    low_places = np.maximum(pieces.places, 0)
+    is_in_low = (pieces.places >= 0) & is_low[low_places]
     highest_load = _highest_load(counter_samples[is_in_low])
     if low_share > _LOWER * other_share or (highest_load and highest_load[1] >= busy_share):
         return
-    kernels = "" if work is None else work.name_longest(np.isin(work.starts, starts[is_low]))
+    kernels = ""
+    if work is not None:
+        low_starts = starts[is_low]
+        is_low_kernel = np.isin(work.starts, low_starts)
+        kernels = work.name_longest(is_low_kernel)
+    piece_count = int(is_low.sum())
+    longest_time = int(durations[is_low].max())
+    is_first_encoder = _are_first(rows, is_low)
+    busiest_counter = None
+    busiest_share = None
+    if highest_load:
+        busiest_counter = highest_load[0]
+        busiest_share = highest_load[1]
+    device_share = cost / device_time
+    facts = (
+        Fact("counter", name),
+        Fact("share", low_share, "ratio"),
+        Fact("elsewhere", other_share, "ratio"),
+        Fact("pieces", piece_count),
+        Fact("device_share", device_share, "ratio"),
+        Fact("window", loop.name),
+        Fact("longest", longest_time, "ns"),
+        Fact("first_encoder", is_first_encoder),
+        Fact("busiest_counter", busiest_counter),
+        Fact("busiest_share", busiest_share, "ratio"),
+        Fact("kernels", kernels),
+    )
+    low_ends = ends[is_low]
+    evidence = longest("gpu_intervals", starts[is_low], low_ends)
     yield finding(
         wording="low-occupancy-part",
-        facts=(
-            Fact("counter", name),
-            Fact("share", low_share, "ratio"),
-            Fact("elsewhere", other_share, "ratio"),
-            Fact("pieces", int(is_low.sum())),
-            Fact("device_share", cost / device_time, "ratio"),
-            Fact("window", loop.name),
-            Fact("longest", int((ends - starts)[is_low].max()), "ns"),
-            Fact("first_encoder", _are_first(rows, is_low)),
-            Fact("busiest_counter", highest_load[0] if highest_load else None),
-            Fact("busiest_share", highest_load[1] if highest_load else None, "ratio"),
-            Fact("kernels", kernels),
-        ),
+        facts=facts,
         lever=Mechanism.FEW_THREADS,
-        evidence=longest("gpu_intervals", starts[is_low], ends[is_low]),
+        evidence=evidence,
     )
 
 
@@ -160,14 +198,21 @@ class _SampledPieces:
     @property
     def means(self) -> NDArray[np.float64]:
         """The mean of each piece, a ratio; 0 without samples."""
-        return self.sums / np.maximum(self.counts, 1)
+        piece_counts = np.maximum(self.counts, 1)
+        return self.sums / piece_counts
 
 
 def _sample_pieces(name: str, samples: pd.DataFrame, starts: Times, ends: Times) -> _SampledPieces:
     places = _places(samples, starts, ends)
-    is_counted = (samples["counter"] == name).to_numpy() & (places >= 0)
-    values = samples["value"].to_numpy(dtype=np.float64)[is_counted] / 100
-    sums = np.bincount(places[is_counted], values, starts.size).astype(np.float64)
+    matches_counter = samples["counter"] == name
+    is_of_counter = matches_counter.to_numpy()
+    is_counted = is_of_counter & (places >= 0)
+    all_values = samples["value"].to_numpy(dtype=np.float64)
+    counted_values = all_values[is_counted]
+    values = counted_values / 100
+    counted_places = places[is_counted]
+    code_sums = np.bincount(counted_places, values, starts.size)
+    sums = code_sums.astype(np.float64)
     counts = np.bincount(places[is_counted], minlength=starts.size)
     return _SampledPieces(places, sums, counts)
 
@@ -176,18 +221,23 @@ def _places(samples: pd.DataFrame, starts: Times, ends: Times) -> NDArray[np.int
     """Return the interval with the middle of each sample; -1 for none, or for several."""
     sample_starts, sample_ends = spans(samples)
     middles = (sample_starts + sample_ends) // 2
-    places = np.searchsorted(starts, middles, side="right") - 1
+    next_places = np.searchsorted(starts, middles, side="right")
+    places = next_places - 1
     known_places = np.maximum(places, 0)
-    earlier_ends = np.concatenate((starts[:1], np.maximum.accumulate(ends)[:-1]))
+    latest_end = np.maximum.accumulate(ends)
+    end_parts = (starts[:1], latest_end[:-1])
+    earlier_ends = np.concatenate(end_parts)
     inside = (places >= 0) & (middles < ends[known_places])
-    return np.where(inside & (middles >= earlier_ends[known_places]), places, -1)
+    is_after_others = middles >= earlier_ends[known_places]
+    return np.where(inside & is_after_others, places, -1)
 
 
 def _highest_load(samples: pd.DataFrame) -> tuple[str, float] | None:
     """Return the limiter or utilization with the highest mean; None without any."""
+    counter_groups = samples.groupby("counter", observed=True)
     loads = [
         (str(name), float(rows["value"].mean()) / 100)
-        for name, rows in samples.groupby("counter", observed=True)
+        for name, rows in counter_groups
         if (counted := meaning(str(name))) and counted.kind in _LOADS
     ]
     return max(loads, key=lambda load: load[1], default=None)
@@ -198,8 +248,10 @@ def _are_first(rows: pd.DataFrame, low: NDArray[np.bool_]) -> bool:
     if "command_buffer" not in rows or rows["command_buffer"].isna().any():
         return False
     first_pieces = ~rows["command_buffer"].duplicated().to_numpy()
-    sizes = rows.groupby("command_buffer")["start"].transform("size").to_numpy()
-    return bool((first_pieces & (sizes > 1))[low].mean() >= _ALIKE_PLACE)
+    buffer_groups = rows.groupby("command_buffer")["start"]
+    sizes = buffer_groups.transform("size").to_numpy()
+    is_first_of_many = first_pieces & (sizes > 1)
+    return bool(is_first_of_many[low].mean() >= _ALIKE_PLACE)
 
 
 def _kernels(samples: pd.DataFrame, work: NamedWork | None) -> str:
@@ -208,14 +260,25 @@ def _kernels(samples: pd.DataFrame, work: NamedWork | None) -> str:
         return ""
     starts, ends = spans(samples)
     middles = (starts + ends) // 2
-    place = np.searchsorted(work.starts, middles, side="right") - 1
-    earlier_ends = np.concatenate((work.starts[:1], np.maximum.accumulate(work.ends)[:-1]))
-    in_one_kernel = (place >= 0) & (middles < work.ends[place]) & (middles >= earlier_ends[place])
-    values = samples["value"].to_numpy(dtype=np.float64)[in_one_kernel]
-    means = pd.Series(values).groupby(work.codes[place[in_one_kernel]]).agg(["mean", "count"])
-    means = means[means["count"] >= FEWEST].sort_values("mean", kind="stable")[:_SHOWN]
-    kernel_texts = [
-        f"“{work.names[code]}” {units.percent(mean / 100)}"
-        for code, mean in zip(means.index.tolist(), means["mean"].tolist(), strict=True)
-    ]
+    next_kernels = np.searchsorted(work.starts, middles, side="right")
+    place = next_kernels - 1
+    latest_ends = np.maximum.accumulate(work.ends)
+    end_parts = (work.starts[:1], latest_ends[:-1])
+    earlier_ends = np.concatenate(end_parts)
+    is_inside = (place >= 0) & (middles < work.ends[place])
+    begins_after_others = middles >= earlier_ends[place]
+    in_one_kernel = is_inside & begins_after_others
+    sample_values = samples["value"].to_numpy(dtype=np.float64)
+    values = sample_values[in_one_kernel]
+    kernel_places = place[in_one_kernel]
+    codes = work.codes[kernel_places]
+    code_values = pd.Series(values).groupby(codes)
+    means = code_values.agg(["mean", "count"])
+    is_known_well = means["count"] >= FEWEST
+    well_known_means = means[is_known_well].sort_values("mean", kind="stable")
+    means = well_known_means[:_SHOWN]
+    kernel_codes = means.index.tolist()
+    mean_values = means["mean"].tolist()
+    mean_rows = zip(kernel_codes, mean_values, strict=True)
+    kernel_texts = [f"“{work.names[code]}” {units.percent(mean / 100)}" for code, mean in mean_rows]
     return ", ".join(kernel_texts)

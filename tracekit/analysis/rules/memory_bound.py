@@ -41,19 +41,26 @@ def memory_bound(
         return
     measured_roof = steady_roof
     good = measured_roof is not None and (measured_roof.reached.share or 0.0) >= roof
+    severity = Severity.WARNING
+    if good:
+        severity = Severity.NOTE
+    reached_share = None
+    bandwidth = None
+    if measured_roof is not None:
+        reached_share = measured_roof.reached.share
+        bandwidth = measured_roof.bandwidth
+    facts = (
+        *memory.facts("memory"),
+        *arithmetic.facts("arithmetic"),
+        Fact("reached", reached_share, "ratio"),
+        Fact("bandwidth", bandwidth, "bytes/s"),
+    )
+    counter_name = memory.counter.split(" + ")[0]
+    evidence = extremes(counter_samples, counter_name)
     yield finding(
-        severity=Severity.NOTE if good else Severity.WARNING,
+        severity=severity,
         wording="memory-bound",
-        facts=(
-            *memory.facts("memory"),
-            *arithmetic.facts("arithmetic"),
-            Fact(
-                "reached", None if measured_roof is None else measured_roof.reached.share, "ratio"
-            ),
-            Fact(
-                "bandwidth", None if measured_roof is None else measured_roof.bandwidth, "bytes/s"
-            ),
-        ),
+        facts=facts,
         lever="memory-at-roof" if good else "memory-bound",
-        evidence=extremes(counter_samples, memory.counter.split(" + ")[0]),
+        evidence=evidence,
     )

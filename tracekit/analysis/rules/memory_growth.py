@@ -30,7 +30,8 @@ _SHOWN = 20
 _HELD = "bytes_held"  # a gauge of workloads that keep a cache: its size in bytes
 _MEANT = 1.25  # ratio to the bytes that the workload reports as kept
 _UNEVEN = 0.4  # of the median, the range from the 10th to the 90th percentile of unlike iterations
-_TIMES, _MUCH = 2, 1 << 30  # growth that ends a run: ratio, and bytes
+_TIMES = 2  # ratio of a growth that ends a run
+_MUCH = 1 << 30  # bytes of a growth that ends a run
 
 
 def memory_growth(
@@ -81,41 +82,81 @@ def memory_growth(
         return
     if request_rises is not None and request_rises.levels_off:
         return
-    memory_trend = trend(levels(allocated_sizes, process_samples, targets), loop)
-    enough = memory_trend.grown > max(least, share * memory_trend.floors[0])
+    target_levels = levels(allocated_sizes, process_samples, targets)
+    memory_trend = trend(target_levels, loop)
+    first_floor = memory_trend.floors[0]
+    least_growth = max(least, share * first_floor)
+    enough = memory_trend.grown > least_growth
     if not memory_trend.rising or not enough or memory_trend.grown <= _MEANT * kept_bytes:
         return
     if growth is not None and growth.is_joint(LIMIT):
         return  # growing-steps reports it, with its cost in time
-    variation = 0.0 if growth is None else _variation(growth)
+    variation = 0.0
+    if growth is not None:
+        variation = _variation(growth)
     memory = machine.get("memory")
     level = int(memory_trend.floors[-1])
     full_after = None
     unlike = _find_unlike_sizes(resource_allocations, loop)
     if memory is not None and memory_trend.rate > 0:
-        full_after = max(0, memory - level) / memory_trend.rate
+        free_memory = max(0, memory - level)
+        full_after = free_memory / memory_trend.rate
+    first_size = int(memory_trend.floors[0])
+    per_second = memory_trend.rate * 1e9
+    is_urgent = _is_urgent(first_size, level)
+    facts = (
+        Fact("what", memory_trend.description),
+        Fact("first", first_size, "bytes"),
+        Fact("last", level, "bytes"),
+        Fact("window", loop.name),
+        Fact("per_second", per_second, "bytes"),
+        *_rates(memory_trend, steps),
+        Fact("kept", kept_bytes, "bytes"),
+        *_describe_memory(memory, level),
+        Fact("full_after", full_after, "ns"),
+        Fact("variation", variation, "ratio"),
+        Fact("urgent", is_urgent),
+        *_describe_sizes(unlike),
+    )
+    lever = _lever(resource_allocations, loop, variation, unlike)
+    evidence = _evidence(memory_trend)
     yield finding(
         wording="memory-growth",
-        facts=(
-            Fact("what", memory_trend.description),
-            Fact("first", int(memory_trend.floors[0]), "bytes"),
-            Fact("last", level, "bytes"),
-            Fact("window", loop.name),
-            Fact("per_second", memory_trend.rate * 1e9, "bytes"),
-            *_rates(memory_trend, steps),
-            Fact("kept", kept_bytes, "bytes"),
-            Fact("memory", int(memory) if memory else None, "bytes"),
-            Fact("memory_share", level / memory if memory else None, "ratio"),
-            Fact("full_after", full_after, "ns"),
-            Fact("variation", variation, "ratio"),
-            Fact("urgent", _is_urgent(int(memory_trend.floors[0]), level)),
-            Fact("allocated", unlike.number if unlike else None),
-            Fact("sizes", unlike.distinct if unlike else None),
-            Fact("smallest", unlike.smallest if unlike else None, "bytes"),
-            Fact("largest", unlike.largest if unlike else None, "bytes"),
-        ),
-        lever=_lever(resource_allocations, loop, variation, unlike),
-        evidence=_evidence(memory_trend),
+        facts=facts,
+        lever=lever,
+        evidence=evidence,
+    )
+
+
+def _describe_memory(memory: float | None, level: int) -> tuple[Fact, ...]:
+    """Return the machine's memory, and the share of it that is in use."""
+    machine_memory = None
+    memory_share = None
+    if memory:
+        machine_memory = int(memory)
+        memory_share = level / memory
+    return (
+        Fact("memory", machine_memory, "bytes"),
+        Fact("memory_share", memory_share, "ratio"),
+    )
+
+
+def _describe_sizes(unlike: UnlikeSizes | None) -> tuple[Fact, ...]:
+    """Return the sizes of the new buffers, if they are hardly ever the same."""
+    allocated_count = None
+    size_count = None
+    smallest = None
+    largest = None
+    if unlike:
+        allocated_count = unlike.number
+        size_count = unlike.distinct
+        smallest = unlike.smallest
+        largest = unlike.largest
+    return (
+        Fact("allocated", allocated_count),
+        Fact("sizes", size_count),
+        Fact("smallest", smallest, "bytes"),
+        Fact("largest", largest, "bytes"),
     )
 
 
@@ -128,7 +169,9 @@ def _variation(growth: Growth) -> float:
     if not middle > 0 or growth.device_rises(LIMIT):
         return 0.0
     spread = (upper_quantile - lower_quantile) / middle
-    return spread if spread > _UNEVEN else 0.0
+    if spread > _UNEVEN:
+        return spread
+    return 0.0
 
 
 def _is_urgent(first_level: int, last_level: int) -> bool:
@@ -163,7 +206,9 @@ def _lever(
         with suppress(Unavailable):
             if growing_sizes(allocations(resource_allocations, loop), loop) is not None:
                 return Mechanism.GROWING_WORK
-    return Mechanism.MEMORY_BY_SIZE if unlike else Mechanism.MEMORY_GROWTH
+    if unlike:
+        return Mechanism.MEMORY_BY_SIZE
+    return Mechanism.MEMORY_GROWTH
 
 
 def _matters(rises: RequestRises, least_growth: float, share: float) -> bool:
@@ -172,26 +217,37 @@ def _matters(rises: RequestRises, least_growth: float, share: float) -> bool:
 
 def _by_request(rises: RequestRises, machine: Machine) -> Finding:
     memory = machine.get("memory")
+    first_size = int(rises.floors[1])
+    last_size = int(rises.floors[-1])
+    is_fall = rises.rises < 0
+    fall_count = int(is_fall.sum())
+    machine_size = None
+    if memory is not None:
+        machine_size = int(memory)
+    is_urgent = _is_urgent(first_size, last_size)
     facts = (
         Fact("what", rises.level_name),
         Fact("rise", rises.typical, "bytes"),
         Fact("requests", rises.starts.size, "count"),
-        Fact("first", int(rises.floors[1]), "bytes"),
-        Fact("last", int(rises.floors[-1]), "bytes"),
+        Fact("first", first_size, "bytes"),
+        Fact("last", last_size, "bytes"),
         Fact("at_once", rises.at_once),
-        Fact("falls", int((rises.rises < 0).sum()), "count"),
-        Fact("machine", None if memory is None else int(memory), "bytes"),
-        Fact("urgent", _is_urgent(int(rises.floors[1]), int(rises.floors[-1]))),
+        Fact("falls", fall_count, "count"),
+        Fact("machine", machine_size, "bytes"),
+        Fact("urgent", is_urgent),
     )
-    behind = zip(rises.starts.tolist(), rises.ends.tolist(), rises.floors[1:].tolist(), strict=True)
+    later_floors = rises.floors[1:].tolist()
+    behind = zip(rises.starts.tolist(), rises.ends.tolist(), later_floors, strict=True)
+    all_evidence = tuple(
+        Evidence(rises.table, start, end, f"{units.size(floor)} afterwards")
+        for start, end, floor in behind
+    )
+    evidence = all_evidence[:_SHOWN]
     return finding(
         wording="memory-by-request",
         facts=facts,
         lever=Mechanism.MEMORY_BY_REQUEST,
-        evidence=tuple(
-            Evidence(rises.table, start, end, f"{units.size(floor)} afterwards")
-            for start, end, floor in behind
-        )[:_SHOWN],
+        evidence=evidence,
     )
 
 
@@ -204,7 +260,10 @@ def _measure_kept_bytes(gauges: pd.DataFrame | None, window: Window) -> int:
         held_readings["time"].between(window.start, window.end)
     ].sort_values("time")
     values = window_readings["value"].dropna()
-    return int(values.iloc[-1] - values.iloc[0]) if len(values) else 0
+    if not len(values):
+        return 0
+    value_change = values.iloc[-1] - values.iloc[0]
+    return int(value_change)
 
 
 def _rates(memory_trend: Trend, steps: pd.DataFrame | None) -> Iterator[Fact]:

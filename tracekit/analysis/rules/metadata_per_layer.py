@@ -36,35 +36,56 @@ def metadata_per_layer(
         When labels do not name kernels, as with stock builds of MLX, when the workload does not
         mark its steps, and when a CPU did the work.
     """
-    begins = np.sort(spans(steady_iterations(iterations))[0])
-    tiny = work.are(Chore.METADATA) & (work.ends - work.starts <= longest_copy)
+    rows = steady_iterations(iterations)
+    step_spans = spans(rows)
+    begins = np.sort(step_spans[0])
+    durations = work.ends - work.starts
+    is_short = durations <= longest_copy
+    is_metadata = work.are(Chore.METADATA)
+    tiny = is_metadata & is_short
     counts = _per_step(work, tiny, begins)
     repeated = np.flatnonzero(counts >= repeats)
-    chosen = tiny & np.isin(work.codes, repeated)
+    is_repeated = np.isin(work.codes, repeated)
+    chosen = tiny & is_repeated
     cost = int(work.costs(chosen).sum())
     if cost <= limit * loop.length:
         return
     pieces_per_step = float(counts[repeated].sum())
+    kind_count = int(repeated.size)
+    joined_names = work.name_longest(chosen)
+    lost_share = cost / loop.length
+    facts = (
+        Fact("pieces_per_step", pieces_per_step, "count"),
+        Fact("kinds", kind_count),
+        Fact("names", joined_names),
+        Fact("cost", cost, "ns"),
+        Fact("lost_share", lost_share, "ratio"),
+        Fact("window", loop.name),
+    )
+    chosen_starts = work.starts[chosen]
+    chosen_ends = work.ends[chosen]
+    evidence = longest("gpu_intervals", chosen_starts, chosen_ends)
+    repeated_share = repeated.size / pieces_per_step
+    further_share = 1 - repeated_share
+    saving = round(cost * further_share)
     yield finding(
         wording="metadata-per-layer",
-        facts=(
-            Fact("pieces_per_step", pieces_per_step, "count"),
-            Fact("kinds", int(repeated.size)),
-            Fact("names", work.name_longest(chosen)),
-            Fact("cost", cost, "ns"),
-            Fact("lost_share", cost / loop.length, "ratio"),
-            Fact("window", loop.name),
-        ),
+        facts=facts,
         lever="metadata-per-layer",
-        evidence=longest("gpu_intervals", work.starts[chosen], work.ends[chosen]),
-        saving=round(cost * (1 - repeated.size / pieces_per_step)),
+        evidence=evidence,
+        saving=saving,
     )
 
 
 def _per_step(work: NamedWork, tiny: NDArray[np.bool_], begins: Times) -> NDArray[np.float64]:
     """Return the number of occurrences of each name in a typical step: the median over steps."""
-    place = np.searchsorted(begins, work.starts[tiny], side="right") - 1
-    codes, place = work.codes[tiny][place >= 0], place[place >= 0]
-    table = np.zeros((begins.size, len(work.names)), np.int64)
+    tiny_starts = work.starts[tiny]
+    next_places = np.searchsorted(begins, tiny_starts, side="right")
+    place = next_places - 1
+    tiny_codes = work.codes[tiny]
+    codes = tiny_codes[place >= 0]
+    place = place[place >= 0]
+    shape = (begins.size, len(work.names))
+    table = np.zeros(shape, np.int64)
     np.add.at(table, (place, codes), 1)
     return np.median(table, axis=0)

@@ -35,20 +35,26 @@ def other_limiter(
         raise Unavailable(f"no limiter other than arithmetic and memory was recorded. {HOW_TO_GET}")
     if loads.other_units.share < high or not loads.has_other_bottleneck(margin):
         return
+    main_loads = (loads.arithmetic, loads.memory)
     rivals = [
-        f"{load.counter} {units.percent(load.share)}"
-        for load in (loads.arithmetic, loads.memory)
-        if load is not None
+        f"{load.counter} {units.percent(load.share)}" for load in main_loads if load is not None
     ]
+    arithmetic_share = loads.arithmetic and loads.arithmetic.share
+    memory_share = loads.memory and loads.memory.share
+    rival_text = ", ".join(rivals)
+    facts = (
+        Fact("unit", loads.other_units.group.value),
+        *loads.other_units.facts("other"),
+        Fact("arithmetic_share", arithmetic_share, "ratio"),
+        Fact("memory_share", memory_share, "ratio"),
+        Fact("rivals", rival_text),
+    )
+    group_name = loads.other_units.group.replace(" ", "-")
+    lever = Mechanism(f"other-limiter-{group_name}")
+    evidence = extremes(counter_samples, loads.other_units.counter)
     yield finding(
         wording="other-limiter",
-        facts=(
-            Fact("unit", loads.other_units.group.value),
-            *loads.other_units.facts("other"),
-            Fact("arithmetic_share", loads.arithmetic and loads.arithmetic.share, "ratio"),
-            Fact("memory_share", loads.memory and loads.memory.share, "ratio"),
-            Fact("rivals", ", ".join(rivals)),
-        ),
-        lever=Mechanism(f"other-limiter-{loads.other_units.group.replace(' ', '-')}"),
-        evidence=extremes(counter_samples, loads.other_units.counter),
+        facts=facts,
+        lever=lever,
+        evidence=evidence,
     )

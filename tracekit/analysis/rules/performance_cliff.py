@@ -15,7 +15,8 @@ from tracekit.analysis.rule import Evidence, Fact, Findings, Severity, finding
 from tracekit.analysis.scope import Device, of_a_server
 from tracekit.analysis.work_names import NamedWork
 
-_NAMED, _RARE = 3, 0.1
+_NAMED = 3
+_RARE = 0.1
 
 
 def performance_cliff(
@@ -58,21 +59,30 @@ def performance_cliff(
         raise Unavailable("the steps are a server's, which differ with the requests.")
     starts, ends = bounds(rows)
     has_work_times = "work" in rows and bool(rows["work"].notna().all())
-    times = IntervalSet.from_spans(*gpu.spans).measure_within(starts, ends).astype(np.float64)
+    busy_intervals = IntervalSet.from_spans(*gpu.spans)
+    busy_times = busy_intervals.measure_within(starts, ends)
+    times = busy_times.astype(np.float64)
     if has_work_times:
         times = rows["work"].to_numpy(dtype=np.float64)
     border = find_border(times)
     if border is None:
         yield from _when_idle(times, ends - starts, starts, loop, limit)
         return
-    time_before, time_after = float(np.median(times[:border])), float(np.median(times[border:]))
-    pieces = np.diff(np.searchsorted(np.sort(gpu.spans[0]), np.append(starts, ends[-1])))
+    early_times = times[:border]
+    time_before = float(np.median(early_times))
+    late_times = times[border:]
+    time_after = float(np.median(late_times))
+    pieces = _count_pieces(gpu, starts, ends)
     if has_work_times:
         pieces = rows["pieces"].to_numpy(dtype=np.float64)
-    fewer, more = float(np.median(pieces[:border])), float(np.median(pieces[border:]))
+    early_pieces = pieces[:border]
+    fewer = float(np.median(early_pieces))
+    late_pieces = pieces[border:]
+    more = float(np.median(late_pieces))
     if time_after <= (1 + limit) * time_before or not fewer <= more <= 2 * fewer:
         return
-    border_time, until = int(starts[border]), int(ends[-1])
+    border_time = int(starts[border])
+    until = int(ends[-1])
     sides = Window(loop.start, border_time), Window(border_time, until)
     first_share, second = (
         disturbed_share(gpu.other_intervals, gpu_performance_states, side) for side in sides
@@ -80,32 +90,54 @@ def performance_cliff(
     if second > first_share + MORE_DISTURBED:
         return
     came, went = ((), ()) if work is None else _compare_names(work, border_time)
+    iteration_count = int(times.size)
+    factor = f"{time_after / time_before:.2f}"
+    new_names = ", ".join(f"“{name}”" for name in came)
+    gone_names = ", ".join(f"“{name}”" for name in went)
+    is_clock_known = share_below_best(gpu_performance_states, sides[1]) is not None
+    unit_name = unit(rows)
+    cliff_place = border + 1
+    has_more_pieces = more > fewer
+    count_before = round(fewer)
+    count_after = round(more)
+    has_names = work is not None
+    facts = (
+        Fact("unit", unit_name),
+        Fact("place", cliff_place),
+        Fact("iterations", iteration_count),
+        Fact("before", time_before, "ns"),
+        Fact("after", time_after, "ns"),
+        Fact("factor", factor),
+        Fact("more_pieces", has_more_pieces),
+        Fact("pieces_before", count_before),
+        Fact("pieces_after", count_after),
+        Fact("named", has_names),
+        Fact("came", new_names),
+        Fact("went", gone_names),
+        Fact("clock_known", is_clock_known),
+    )
+    factor_text = f"{time_after / time_before:.2f} times as long"
+    evidence = (Evidence("gpu_intervals", border_time, until, factor_text),)
+    lost_time = time_after - time_before
+    slow_count = times.size - border
+    saving = round(lost_time * slow_count)
     yield finding(
         severity=Severity.NOTE,
         wording="performance-cliff",
-        facts=(
-            Fact("unit", unit(rows)),
-            Fact("place", border + 1),
-            Fact("iterations", int(times.size)),
-            Fact("before", time_before, "ns"),
-            Fact("after", time_after, "ns"),
-            Fact("factor", f"{time_after / time_before:.2f}"),
-            Fact("more_pieces", more > fewer),
-            Fact("pieces_before", round(fewer)),
-            Fact("pieces_after", round(more)),
-            Fact("named", work is not None),
-            Fact("came", ", ".join(f"“{name}”" for name in came)),
-            Fact("went", ", ".join(f"“{name}”" for name in went)),
-            Fact("clock_known", share_below_best(gpu_performance_states, sides[1]) is not None),
-        ),
+        facts=facts,
         lever=Mechanism.CLIFF_BY_SHAPE,
-        evidence=(
-            Evidence(
-                "gpu_intervals", border_time, until, f"{time_after / time_before:.2f} times as long"
-            ),
-        ),
-        saving=round((time_after - time_before) * (times.size - border)),
+        evidence=evidence,
+        saving=saving,
     )
+
+
+def _count_pieces(gpu: Device, starts: Times, ends: Times) -> NDArray[np.float64]:
+    """Return the number of the device's intervals that begin in each iteration."""
+    gpu_starts = np.sort(gpu.spans[0])
+    borders = np.append(starts, ends[-1])
+    places = np.searchsorted(gpu_starts, borders)
+    interval_counts = np.diff(places)
+    return interval_counts.astype(np.float64)
 
 
 def _when_idle(
@@ -116,23 +148,37 @@ def _when_idle(
     border = find_border(idle)
     if border is None or loop.paced:
         return
-    idle_before, idle_after = float(np.median(idle[:border])), float(np.median(idle[border:]))
-    if idle_after - idle_before <= limit * float(np.median(iteration_times[:border])):
+    early_idle = idle[:border]
+    idle_before = float(np.median(early_idle))
+    late_idle = idle[border:]
+    idle_after = float(np.median(late_idle))
+    border_times = iteration_times[:border]
+    early_median = float(np.median(border_times))
+    lost_idle = idle_after - idle_before
+    if lost_idle <= limit * early_median:
         return
     border_time = int(starts[border])
+    iteration_count = int(times.size)
+    work = float(np.median(times))
+    cliff_place = border + 1
+    facts = (
+        Fact("place", cliff_place),
+        Fact("iterations", iteration_count),
+        Fact("before", idle_before, "ns"),
+        Fact("after", idle_after, "ns"),
+        Fact("work", work, "ns"),
+    )
+    evidence = (Evidence("gpu_intervals", border_time, loop.end, "idles for longer"),)
+    lost_time = idle_after - idle_before
+    slow_count = times.size - border
+    saving = round(lost_time * slow_count)
     yield finding(
         severity=Severity.NOTE,
         wording="performance-cliff-idle",
-        facts=(
-            Fact("place", border + 1),
-            Fact("iterations", int(times.size)),
-            Fact("before", idle_before, "ns"),
-            Fact("after", idle_after, "ns"),
-            Fact("work", float(np.median(times)), "ns"),
-        ),
+        facts=facts,
         lever=Mechanism.HOST_ELSEWHERE,
-        evidence=(Evidence("gpu_intervals", border_time, loop.end, "idles for longer"),),
-        saving=round((idle_after - idle_before) * (times.size - border)),
+        evidence=evidence,
+        saving=saving,
         within="bubbles",
     )
 
@@ -140,9 +186,11 @@ def _when_idle(
 def _compare_names(work: NamedWork, border_time: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the names of work that came and that went at a moment, the longest work first."""
     took = (work.ends - work.starts).astype(np.float64)
-    total = np.bincount(work.codes, weights=took, minlength=len(work.names))
+    minlength = len(work.names)
+    total = np.bincount(work.codes, weights=took, minlength=minlength)
     is_late = work.starts >= border_time
-    late = np.bincount(work.codes, weights=took * is_late, minlength=total.size)
+    weights = took * is_late
+    late = np.bincount(work.codes, weights=weights, minlength=total.size)
     shares = late / np.maximum(1, total)
     by_late_time = np.argsort(-late, kind="stable")
     by_early_time = np.argsort(late - total, kind="stable")

@@ -66,35 +66,52 @@ def pipeline_churn(
     )
     new_pipelines = _keep_above_limit(limit, _select_first_used(pipelines, loop))
     new = _keep_above_limit(limit, new)
-    unpaid = why_unknown(causes, Cause.COMPILE) if causes is not None else ""
-    cost = None if shares is None or causes is None or unpaid else shares[Cause.COMPILE]
+    unpaid = ""
+    if causes is not None:
+        unpaid = why_unknown(causes, Cause.COMPILE)
+    cost = None
+    if not (shares is None or causes is None or unpaid):
+        cost = shares[Cause.COMPILE]
     if len(compiled) or len(new_pipelines):
-        new_shaders = new if new_pipelines.empty else new.iloc[:0]
+        new_shaders = new
+        if not new_pipelines.empty:
+            new_shaders = new.iloc[:0]
         yield _make_finding(compiled, new_pipelines, new_shaders, pipelines, spans, loop, cost)
         return
     if len(service):
+        service_names = service["process"].astype(str)
+        process_names = set(service_names)
+        joined_names = ", ".join(sorted(process_names))
+        service_count = len(service)
+        facts = (
+            Fact("times", service_count),
+            Fact("window", loop.name),
+            Fact("names", joined_names),
+        )
+        service_ranges = ranges(service)
+        evidence = longest("compiler_activity", *service_ranges)
         yield finding(
             wording="pipeline-churn-service",
-            facts=(
-                Fact("times", len(service)),
-                Fact("window", loop.name),
-                Fact("names", ", ".join(sorted(set(service["process"].astype(str))))),
-            ),
+            facts=facts,
             lever="compiler-service",
-            evidence=longest("compiler_activity", *ranges(service)),
+            evidence=evidence,
             severity=Severity.NOTE,
         )
     if len(new):
         names = list(new["name"].astype(str))
+        shader_names = _list_names(names, ())
+        shader_count = len(names)
+        shader_facts = (
+            Fact("shaders", shader_count),
+            Fact("window", loop.name),
+            Fact("names", shader_names),
+        )
+        shader_evidence = moments("shaders", new["time"])
         yield finding(
             wording="pipeline-churn-first-seen",
-            facts=(
-                Fact("shaders", len(names)),
-                Fact("window", loop.name),
-                Fact("names", _list_names(names, ())),
-            ),
+            facts=shader_facts,
             lever="compile-in-loop",
-            evidence=moments("shaders", new["time"]),
+            evidence=shader_evidence,
             severity=Severity.NOTE,
         )
 
@@ -109,37 +126,56 @@ def _make_finding(
     cost: int | None,
 ) -> Finding:
     """Return one finding, because compilations and first uses concern the same pipelines."""
-    earlier_names = (
-        []
-        if pipelines is None
-        else pipelines.loc[pipelines["time"] < loop.start, "name"].astype(str)
-    )
+    earlier_names = []
+    if pipelines is not None:
+        is_earlier = pipelines["time"] < loop.start
+        earlier_rows = pipelines.loc[is_earlier, "name"]
+        earlier_names = earlier_rows.astype(str)
     compile_time = 0
     if annotations is not None and len(new_pipelines):
-        calls = ranges(annotations[annotations["name"] == COMPILE])
-        compile_time = busy(*clip(*calls, loop.start, loop.end))
+        is_compile = annotations["name"] == COMPILE
+        compile_rows = annotations[is_compile]
+        calls = ranges(compile_rows)
+        clipped_calls = clip(*calls, loop.start, loop.end)
+        compile_time = busy(*clipped_calls)
+    compiled_ranges = ranges(compiled)
+    compiler_evidence = longest("compiler_activity", *compiled_ranges)
+    pipeline_evidence = moments("specializations", new_pipelines["time"])
+    shader_moments = moments("shaders", new_shaders["time"])
     windows = (
-        *longest("compiler_activity", *ranges(compiled)),
-        *moments("specializations", new_pipelines["time"]),
-        *moments("shaders", new_shaders["time"]),
+        *compiler_evidence,
+        *pipeline_evidence,
+        *shader_moments,
     )
+    compiled_time = busy(*ranges(compiled))
+    compiled_share = compiled_time / loop.length
+    pipeline_names = new_pipelines["name"].astype(str)
+    new_names = list(pipeline_names)
+    earlier_texts = list(earlier_names)
+    joined_names = _list_names(new_names, earlier_texts)
+    shader_texts = new_shaders["name"].astype(str)
+    new_shader_names = list(shader_texts)
+    shader_names = _list_names(new_shader_names, ())
+    compilation_count = len(compiled)
+    pipeline_count = len(new_pipelines)
+    shader_count = len(new_shaders)
+    facts = (
+        Fact("compilations", compilation_count),
+        Fact("compiled", compiled_time, "ns"),
+        Fact("compiled_share", compiled_share, "ratio"),
+        Fact("window", loop.name),
+        Fact("pipelines", pipeline_count),
+        Fact("names", joined_names),
+        Fact("spent", compile_time, "ns"),
+        Fact("shaders", shader_count),
+        Fact("shader_names", shader_names),
+    )
+    evidence = windows[:_SHOWN]
     return finding(
         wording="pipeline-churn",
-        facts=(
-            Fact("compilations", len(compiled)),
-            Fact("compiled", busy(*ranges(compiled)), "ns"),
-            Fact("compiled_share", busy(*ranges(compiled)) / loop.length, "ratio"),
-            Fact("window", loop.name),
-            Fact("pipelines", len(new_pipelines)),
-            Fact(
-                "names", _list_names(list(new_pipelines["name"].astype(str)), list(earlier_names))
-            ),
-            Fact("spent", compile_time, "ns"),
-            Fact("shaders", len(new_shaders)),
-            Fact("shader_names", _list_names(list(new_shaders["name"].astype(str)), ())),
-        ),
+        facts=facts,
         lever="compile-in-loop",
-        evidence=windows[:_SHOWN],
+        evidence=evidence,
         saving=cost,
     )
 
@@ -152,12 +188,15 @@ def _split_activity(
         empty_table = pd.DataFrame({"start": [], "duration": [], "process": []})
         return empty_table, empty_table
     window_rows = window.rows(activity).sort_values("start", kind="stable")
-    return window_rows[window_rows["target"]], of_the_service(window_rows)
+    target_rows = window_rows[window_rows["target"]]
+    return target_rows, of_the_service(window_rows)
 
 
 def _keep_above_limit(limit: int, rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows if they are more than the limit; else none of them."""
-    return rows if len(rows) > limit else rows.iloc[:0]
+    if len(rows) > limit:
+        return rows
+    return rows.iloc[:0]
 
 
 def _select_first_used(pipelines: pd.DataFrame | None, window: Window) -> pd.DataFrame:
@@ -175,9 +214,12 @@ def _find_new_shaders(shaders: pd.DataFrame | None, phases: pd.DataFrame | None)
     window = marked_window(phases)
     if shaders is None or window is None:
         return pd.DataFrame({"name": [], "time": []})
-    target_shaders = shaders[shaders["target"]].dropna(subset=["name"])
-    first_moments = target_shaders.groupby("name", sort=False)["time"].min().reset_index()
-    if not (first_moments["time"] < window.start).any():
+    all_target_shaders = shaders[shaders["target"]]
+    target_shaders = all_target_shaders.dropna(subset=["name"])
+    times_by_name = target_shaders.groupby("name", sort=False)["time"]
+    first_moments = times_by_name.min().reset_index()
+    is_before = first_moments["time"] < window.start
+    if not is_before.any():
         return first_moments.iloc[:0]
     return window.rows(first_moments, "time")
 
@@ -186,7 +228,9 @@ def _list_names(names: Sequence[str], earlier_names: Sequence[str]) -> str:
     """Return the first few names, each with its difference from the earlier ones."""
     words: list[str] = []
     for place, name in enumerate(names[:_NAMED]):
-        reason_text = ", ".join(reasons(name, [*earlier_names, *names[:place]]))
+        known_names = [*earlier_names, *names[:place]]
+        name_reasons = reasons(name, known_names)
+        reason_text = ", ".join(name_reasons)
         short = shorten(name)
         words.append(f"{short} ({reason_text})" if reason_text else short)
     more = len(names) - len(words)
@@ -196,4 +240,8 @@ def _list_names(names: Sequence[str], earlier_names: Sequence[str]) -> str:
 def shorten(name: str) -> str:
     """Return a long name without its middle; compiled functions have hundreds of letters."""
     half = _LONGEST // 2
-    return name if len(name) <= _LONGEST else f"{name[:half]}…{name[-half:]}"
+    if len(name) <= _LONGEST:
+        return name
+    beginning = name[:half]
+    ending = name[-half:]
+    return f"{beginning}…{ending}"

@@ -54,19 +54,25 @@ def roofline_distance(
         raise Unavailable("the workload does not say how many operations a step takes.")
     if not roof.by_memory or share >= limit:
         return
+    facts = (
+        Fact("reached", share, "ratio"),
+        Fact("bandwidth", roof.bandwidth, "bytes/s"),
+        Fact("chip", roof.chip.name),
+        Fact("ran", roof.busy_time, "ns"),
+        Fact("least", roof.least_time, "ns"),
+        Fact("attainable", ATTAINABLE, "ratio"),
+    )
+    window_spans = gpu.clip_to_window(roof.window)
+    evidence = longest("gpu_intervals", *window_spans)
+    chore_time = _chores(gpu, shader_runs, roof.window)
+    lost_time = roof.busy_time - roof.least_time - chore_time
+    saving = max(lost_time, 0)
     yield finding(
         wording="roofline-distance",
-        facts=(
-            Fact("reached", share, "ratio"),
-            Fact("bandwidth", roof.bandwidth, "bytes/s"),
-            Fact("chip", roof.chip.name),
-            Fact("ran", roof.busy_time, "ns"),
-            Fact("least", roof.least_time, "ns"),
-            Fact("attainable", ATTAINABLE, "ratio"),
-        ),
+        facts=facts,
         lever="roofline-distance",
-        evidence=longest("gpu_intervals", *gpu.clip_to_window(roof.window)),
-        saving=max(roof.busy_time - roof.least_time - _chores(gpu, shader_runs, roof.window), 0),
+        evidence=evidence,
+        saving=saving,
     )
 
 
@@ -76,5 +82,8 @@ def _chores(gpu: Device, shader_runs: pd.DataFrame | None, window: Window) -> in
         work = named_work(gpu, window, shader_runs)
     except Unavailable:
         return 0
-    chosen = np.logical_or.reduce([work.are(chore) for chore in Chore])
-    return busy(work.starts[chosen], work.ends[chosen])
+    chore_flags = [work.are(chore) for chore in Chore]
+    chosen = np.logical_or.reduce(chore_flags)
+    chore_starts = work.starts[chosen]
+    chore_ends = work.ends[chosen]
+    return busy(chore_starts, chore_ends)

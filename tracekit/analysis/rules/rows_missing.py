@@ -32,15 +32,18 @@ def rows_missing(
     """
     if completeness.is_enough:
         return
+    is_light = bool(provenance.instruments) and not provenance.templates
+    step_count = len(steps)
+    facts = (
+        Fact("recorded", completeness.recorded),
+        Fact("expected", completeness.expected),
+        Fact("share", completeness.share, "ratio"),
+        Fact("steps", step_count),
+        Fact("light", is_light),
+    )
     yield finding(
         wording="rows-missing",
-        facts=(
-            Fact("recorded", completeness.recorded),
-            Fact("expected", completeness.expected),
-            Fact("share", completeness.share, "ratio"),
-            Fact("steps", len(steps)),
-            Fact("light", bool(provenance.instruments) and not provenance.templates),
-        ),
+        facts=facts,
         lever="rows-missing",
         severity=Severity.ERROR,
     )

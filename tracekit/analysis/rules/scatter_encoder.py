@@ -25,16 +25,23 @@ def scatter_encoder(work: NamedWork, loop: Loop, *, limit: float = 0.02) -> Find
     cost = int(work.costs(scatters).sum())
     if cost <= limit * loop.length:
         return
+    piece_count = int(scatters.sum())
+    joined_names = work.name_longest(scatters)
+    lost_share = cost / loop.length
+    facts = (
+        Fact("pieces", piece_count),
+        Fact("names", joined_names),
+        Fact("cost", cost, "ns"),
+        Fact("lost_share", lost_share, "ratio"),
+        Fact("window", loop.name),
+    )
+    scatter_starts = work.starts[scatters]
+    scatter_ends = work.ends[scatters]
+    evidence = longest("gpu_intervals", scatter_starts, scatter_ends)
     yield finding(
         wording="scatter-encoder",
-        facts=(
-            Fact("pieces", int(scatters.sum())),
-            Fact("names", work.name_longest(scatters)),
-            Fact("cost", cost, "ns"),
-            Fact("lost_share", cost / loop.length, "ratio"),
-            Fact("window", loop.name),
-        ),
+        facts=facts,
         lever="scatter",
-        evidence=longest("gpu_intervals", work.starts[scatters], work.ends[scatters]),
+        evidence=evidence,
         saving=cost,
     )

@@ -30,19 +30,27 @@ def schema_drift(losses: pd.DataFrame | None, provenance: Provenance) -> Finding
     losses_by_flaw = {flaw: losses[losses["flaw"] == flaw.value] for flaw in Flaw}
     changed = losses_by_flaw[Flaw.CHANGED]
     nulled = changed["table"].fillna("") != ""
+    null_texts = changed.loc[nulled, "text"]
+    unreadable_texts = losses_by_flaw[Flaw.UNREADABLE]["text"]
     lost_texts = [
         *map(
             _nulls, *(losses_by_flaw[Flaw.LACKING][name] for name in ("table", "schema", "column"))
         ),
-        *changed.loc[nulled, "text"],
-        *losses_by_flaw[Flaw.UNREADABLE]["text"],
+        *null_texts,
+        *unreadable_texts,
     ]
-    new = [*losses_by_flaw[Flaw.UNKNOWN]["text"], *changed.loc[~nulled, "text"]]
+    unknown_texts = losses_by_flaw[Flaw.UNKNOWN]["text"]
+    kept_texts = changed.loc[~nulled, "text"]
+    new = [*unknown_texts, *kept_texts]
     if lost_texts:
-        facts = Fact("number", _count_texts(lost_texts)), Fact("texts", _join_texts(lost_texts))
+        lost_count = _count_texts(lost_texts)
+        lost_text = _join_texts(lost_texts)
+        facts = Fact("number", lost_count), Fact("texts", lost_text)
         yield finding(wording="schema-drift-lacking", facts=facts, lever="schema-drift")
     if new:
-        facts = Fact("number", _count_texts(new)), Fact("texts", _join_texts(new))
+        new_count = _count_texts(new)
+        new_text = _join_texts(new)
+        facts = Fact("number", new_count), Fact("texts", new_text)
         yield finding(
             wording="schema-drift-unknown",
             facts=facts,
@@ -58,7 +66,8 @@ def _require_whole(damaged: pd.DataFrame, provenance: Provenance) -> None:
     for name in provenance.incomplete:
         raise Unavailable(f"the stage `{name}` did not come to its end: exports may be missing.")
     if not damaged.empty:
-        raise Unavailable(f"an export is damaged: {damaged['text'].iloc[0]}")
+        damaged_text = damaged["text"].iloc[0]
+        raise Unavailable(f"an export is damaged: {damaged_text}")
 
 
 def _nulls(table: str, schema: str, columns: str) -> str:
@@ -66,11 +75,13 @@ def _nulls(table: str, schema: str, columns: str) -> str:
     missing_columns = set(columns.split(", "))
     sources = ((column.name, column.source) for column in SCHEMAS[table].columns if column.source)
     nulls = [name for name, source in sources if owner(source) in missing_columns]
-    return f"{schema} lacks {columns}, so that {', '.join(nulls)} of {table} are null"
+    null_names = ", ".join(nulls)
+    return f"{schema} lacks {columns}, so that {null_names} of {table} are null"
 
 
 def _join_texts(texts: list[str]) -> str:
-    return "; ".join(dict.fromkeys(text.rstrip(".") for text in texts))
+    distinct_texts = dict.fromkeys(text.rstrip(".") for text in texts)
+    return "; ".join(distinct_texts)
 
 
 def _count_texts(texts: list[str]) -> int:

@@ -34,7 +34,8 @@ def serial_prefill(
         When the workload serves no requests, or has no spans `prefill` and `decode`.
     """
     window = steady_window(phases, spans)
-    prefill, decode = (spans[spans["name"] == name] for name in ("prefill", "decode"))
+    prefill = spans[spans["name"] == "prefill"]
+    decode = spans[spans["name"] == "decode"]
     if window is None or prefill.empty or decode.empty:
         raise Unavailable("the workload has no spans named prefill and decode.")
     starts, ends = _decoding(requests, window)
@@ -44,31 +45,44 @@ def serial_prefill(
     median_decode = float(decode["duration"].median())
     window_bounds = window.start, window.end
     # A prompt stops tokens while a prefill runs, no decode does, and requests are decoding.
+    decode_bounds = bounds(decode)
+    prefill_bounds = bounds(prefill)
+    prefill_gaps = gaps(*prefill_bounds, *window_bounds)
+    request_gaps = gaps(starts, ends, *window_bounds)
     excluded_stretches = (
-        bounds(decode),
-        gaps(*bounds(prefill), *window_bounds),
-        gaps(starts, ends, *window_bounds),
+        decode_bounds,
+        prefill_gaps,
+        request_gaps,
     )
-    starts = np.concatenate([stretch_starts for stretch_starts, _ in excluded_stretches])
-    ends = np.concatenate([stretch_ends for _, stretch_ends in excluded_stretches])
+    all_starts = [stretch_starts for stretch_starts, _ in excluded_stretches]
+    starts = np.concatenate(all_starts)
+    all_ends = [stretch_ends for _, stretch_ends in excluded_stretches]
+    ends = np.concatenate(all_ends)
     starts, ends = gaps(starts, ends, *window_bounds)
-    long = ends - starts > stall * median_decode
-    starts, ends = starts[long], ends[long]
-    stalled = int((ends - starts).sum())
+    durations = ends - starts
+    long = durations > stall * median_decode
+    starts = starts[long]
+    ends = ends[long]
+    stall_durations = ends - starts
+    stalled = int(stall_durations.sum())
     if stalled <= limit * answering:
         return
+    longest_time = int((ends - starts).max())
+    share = stalled / answering
+    facts = (
+        Fact("share", share, "ratio"),
+        Fact("stalled", stalled, "ns"),
+        Fact("decoding", answering, "ns"),
+        Fact("stalls", starts.size),
+        Fact("longest", longest_time, "ns"),
+        Fact("decode", median_decode, "ns"),
+    )
+    evidence = longest("spans", starts, ends)
     yield finding(
         wording="serial-prefill",
-        facts=(
-            Fact("share", stalled / answering, "ratio"),
-            Fact("stalled", stalled, "ns"),
-            Fact("decoding", answering, "ns"),
-            Fact("stalls", starts.size),
-            Fact("longest", int((ends - starts).max()), "ns"),
-            Fact("decode", median_decode, "ns"),
-        ),
+        facts=facts,
         lever="serial-prefill",
-        evidence=longest("spans", starts, ends),
+        evidence=evidence,
     )
 
 
@@ -76,6 +90,9 @@ def _decoding(requests: pd.DataFrame, window: Window) -> tuple[Times, Times]:
     """Return the times in which at least one request was between its first and its last token."""
     answered_requests = requests.dropna(subset=["first_token", "last_token"])
     scheduled = answered_requests["start"].to_numpy(np.int64)
-    first_tokens = scheduled + answered_requests["first_token"].to_numpy(np.int64)
-    last_tokens = scheduled + answered_requests["last_token"].to_numpy(np.int64)
-    return union(*clip(first_tokens, last_tokens, window.start, window.end))
+    first_delays = answered_requests["first_token"].to_numpy(np.int64)
+    first_tokens = scheduled + first_delays
+    last_delays = answered_requests["last_token"].to_numpy(np.int64)
+    last_tokens = scheduled + last_delays
+    token_spans = clip(first_tokens, last_tokens, window.start, window.end)
+    return union(*token_spans)

@@ -41,26 +41,36 @@ def shader_spills(
     """
     if shader_spills is None:
         raise Unavailable(_NOT_RECORDED)
-    spills = shader_spills[shader_spills["target"].fillna(value=False)]
-    loop_spills = spills[(spills["time"] >= loop.start) & (spills["time"] <= loop.end)]
+    is_target = shader_spills["target"].fillna(value=False)
+    spills = shader_spills[is_target]
+    is_after_begin = spills["time"] >= loop.start
+    is_before_end = spills["time"] <= loop.end
+    is_in_loop = is_after_begin & is_before_end
+    loop_spills = spills[is_in_loop]
     spilled = int(loop_spills["spilled"].sum())
     if spilled <= limit:
         return
     worst = loop_spills.dropna(subset=["spilled"])
     worst = worst.sort_values("spilled", ascending=False, kind="stable")
+    encoder_count = loop_spills["encoder"].nunique() or len(loop_spills)
+    spilled_median = loop_spills["spilled"].median()
+    median = float(spilled_median)
+    labels = _list_labels(loop_spills, encoders)
+    facts = (
+        Fact("encoders", encoder_count),
+        Fact("window", loop.name),
+        Fact("spilled", spilled, "bytes"),
+        Fact("median", median, "bytes"),
+        Fact("labels", labels),
+    )
+    spilled_sizes = worst["spilled"].astype(int)
+    size_texts = map(units.size, spilled_sizes)
+    evidence = moments("shader_spills", worst["time"], size_texts)
     yield finding(
         wording="shader-spills",
-        facts=(
-            Fact("encoders", loop_spills["encoder"].nunique() or len(loop_spills)),
-            Fact("window", loop.name),
-            Fact("spilled", spilled, "bytes"),
-            Fact("median", float(loop_spills["spilled"].median()), "bytes"),
-            Fact("labels", _list_labels(loop_spills, encoders)),
-        ),
+        facts=facts,
         lever="spills",
-        evidence=moments(
-            "shader_spills", worst["time"], map(units.size, worst["spilled"].astype(int))
-        ),
+        evidence=evidence,
     )
 
 
@@ -68,20 +78,21 @@ def _list_labels(spills: pd.DataFrame, encoders: pd.DataFrame | None) -> str:
     """Return the encoders that spilled most, by label, with their shares."""
     if encoders is None:
         return ""
-    labels = encoders.dropna(subset=["encoder", "label"]).drop_duplicates("encoder")
+    labelled_encoders = encoders.dropna(subset=["encoder", "label"])
+    labels = labelled_encoders.drop_duplicates("encoder")
     by_id = labels.set_index("encoder")["label"]
-    labelled_spills = spills.assign(label=spills["encoder"].map(by_id)).dropna(subset=["label"])
-    sums = (
-        labelled_spills.groupby("label")["spilled"]
-        .sum()
-        .sort_values(ascending=False, kind="stable")
-    )
+    spill_labels = spills["encoder"].map(by_id)
+    all_labelled_spills = spills.assign(label=spill_labels)
+    labelled_spills = all_labelled_spills.dropna(subset=["label"])
+    sizes_by_label = labelled_spills.groupby("label")["spilled"]
+    label_sums = sizes_by_label.sum()
+    sums = label_sums.sort_values(ascending=False, kind="stable")
     if sums.empty:
         return ""
     total = int(spills["spilled"].sum())
+    named_sums = sums.head(_NAMED).items()
     words = [
-        f"{label} {units.percent(int(label_bytes) / total)}"
-        for label, label_bytes in sums.head(_NAMED).items()
+        f"{label} {units.percent(int(label_bytes) / total)}" for label, label_bytes in named_sums
     ]
     more = len(sums) - len(words)
     return ", ".join(words) + (f" and {more:,} more" if more else "")

@@ -54,7 +54,8 @@ def shallow_queue(
     When it abstains:
         When no command buffer has both a commit and a completion, and when a CPU did the work.
     """
-    depth, load = in_flight(timeline, loop), loaded_time(loaded)
+    depth = in_flight(timeline, loop)
+    load = loaded_time(loaded)
     turns = gaps_of_waits(gaps, "yes", "unknown")
     chosen = np.ones(turns.count, bool)
     if not iterations.empty:
@@ -69,35 +70,53 @@ def shallow_queue(
     if not chosen.any() or best.saving <= limit * load or loop.paced or habits.asked_singly:
         return
     number = max(1, len(iterations))
-    parts = {party: parties[party] / number for party in (Party.WORKS, *_TURN)}
+    shown_parties = (Party.WORKS, *_TURN)
+    parts = {party: parties[party] / number for party in shown_parties}
     name = mechanism(Cause.REPORT, habits)
+    unit_name = "command buffer"
+    if not iterations.empty:
+        unit_name = unit(iterations)
+    round_trip_count = int(chosen.sum())
+    work_time = parts[Party.WORKS]
+    way_there_time = parts[Party.WAY_THERE]
+    way_back_time = parts[Party.WAY_BACK]
+    host_time = parts[Party.HOST]
+    overlapped_period = (load - in_flight_prospect.saving) / number
+    batched_period = (load - batch.saving) / number
+    iteration_count = len(iterations)
+    period = load / number
+    is_waiting = _waits(gaps)
+    facts = (
+        Fact("unit", unit_name),
+        Fact("window", loop.name),
+        Fact("iterations", iteration_count),
+        Fact("round_trips", round_trip_count),
+        Fact("period", period, "ns"),
+        Fact("works", work_time, "ns"),
+        Fact("way_there", way_there_time, "ns"),
+        Fact("way_back", way_back_time, "ns"),
+        Fact("host", host_time, "ns"),
+        *(
+            Fact(f"{party.replace('-', '_')}_share", parties[party] / load, "ratio")
+            for party in shown_parties
+        ),
+        Fact("in_flight", depth, "buffers"),
+        Fact("several", in_flight_prospect.number),
+        Fact("period_several", overlapped_period, "ns"),
+        Fact("batch", batch.number),
+        Fact("period_batch", batched_period, "ns"),
+        Fact("hiding", savings.hiding, "buffers"),
+        *best.facts,
+        Fact("waits", is_waiting),
+    )
+    turn_starts = turns.starts[chosen]
+    turn_ends = turns.ends[chosen]
+    evidence = longest("gpu_intervals", turn_starts, turn_ends)
     yield finding(
         wording="shallow-queue",
-        facts=(
-            Fact("unit", "command buffer" if iterations.empty else unit(iterations)),
-            Fact("window", loop.name),
-            Fact("iterations", len(iterations)),
-            Fact("round_trips", int(chosen.sum())),
-            Fact("period", load / number, "ns"),
-            Fact("works", parts[Party.WORKS], "ns"),
-            Fact("way_there", parts[Party.WAY_THERE], "ns"),
-            Fact("way_back", parts[Party.WAY_BACK], "ns"),
-            Fact("host", parts[Party.HOST], "ns"),
-            *(
-                Fact(f"{party.replace('-', '_')}_share", parties[party] / load, "ratio")
-                for party in (Party.WORKS, *_TURN)
-            ),
-            Fact("in_flight", depth, "buffers"),
-            Fact("several", in_flight_prospect.number),
-            Fact("period_several", (load - in_flight_prospect.saving) / number, "ns"),
-            Fact("batch", batch.number),
-            Fact("period_batch", (load - batch.saving) / number, "ns"),
-            Fact("hiding", savings.hiding, "buffers"),
-            *best.facts,
-            Fact("waits", _waits(gaps)),
-        ),
+        facts=facts,
         lever=name,
-        evidence=longest("gpu_intervals", turns.starts[chosen], turns.ends[chosen]),
+        evidence=evidence,
         saving=best.saving,
         within="bubbles",
     )
@@ -107,4 +126,5 @@ def _waits(gaps: pd.DataFrame) -> bool:
     """Return whether the host is known to wait for the report; False if that is unknown."""
     back = gaps[gaps["party"] == str(Party.WAY_BACK)]
     sums = back.groupby("waited", observed=False)["duration"].sum()
-    return bool(sums.sum()) and bool(sums["yes"] >= sums.sum() / 2)
+    total_time = sums.sum()
+    return bool(total_time) and bool(sums["yes"] >= total_time / 2)

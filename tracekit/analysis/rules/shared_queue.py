@@ -45,23 +45,45 @@ def shared_queue(
             continue
         waiting = behind.waits.size
         sure = waiting <= _NEARLY_ALL * behind.bursts
+        thread = name_of(behind.thread, thread_names)
+        blocker = name_of(behind.blocker, thread_names)
+        waits_ratio = round(behind.bursts / waiting)
+        noun = "command buffer"
+        if behind.grouped:
+            noun = "step"
+        median_wait = np.median(behind.waits)
+        wait = int(median_wait)
+        typical_time = None
+        if sure:
+            typical_time = behind.usual_delay
+        wait_sum = behind.waits.sum()
+        waits_time = int(wait_sum)
+        waits_share = waits_time / loop.length
+        facts = (
+            Fact("thread", thread),
+            Fact("blocker", blocker),
+            Fact("one_in", waits_ratio, "count"),
+            Fact("waiting", waiting, "count"),
+            Fact("bursts", behind.bursts, "count"),
+            Fact("noun", noun),
+            Fact("wait", wait, "ns"),
+            Fact("sure", sure),
+            Fact("usual", typical_time, "ns"),
+            Fact("length", behind.length, "ns"),
+            Fact("waits_share", waits_share, "ratio"),
+        )
+        severity = Severity.NOTE
+        if sure:
+            severity = Severity.WARNING
+        evidence = longest("gpu_intervals", behind.starts, behind.ends)
+        saving = None
+        if sure:
+            saving = behind.win
         yield finding(
             wording="shared-queue",
-            facts=(
-                Fact("thread", name_of(behind.thread, thread_names)),
-                Fact("blocker", name_of(behind.blocker, thread_names)),
-                Fact("one_in", round(behind.bursts / waiting), "count"),
-                Fact("waiting", waiting, "count"),
-                Fact("bursts", behind.bursts, "count"),
-                Fact("noun", "step" if behind.grouped else "command buffer"),
-                Fact("wait", int(np.median(behind.waits)), "ns"),
-                Fact("sure", sure),
-                Fact("usual", behind.usual_delay if sure else None, "ns"),
-                Fact("length", behind.length, "ns"),
-                Fact("waits_share", int(behind.waits.sum()) / loop.length, "ratio"),
-            ),
+            facts=facts,
             lever=Mechanism.QUEUE_BEHIND_OWN_WORK,
-            severity=Severity.WARNING if sure else Severity.NOTE,
-            evidence=longest("gpu_intervals", behind.starts, behind.ends),
-            saving=behind.win if sure else None,
+            severity=severity,
+            evidence=evidence,
+            saving=saving,
         )

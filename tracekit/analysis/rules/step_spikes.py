@@ -74,7 +74,9 @@ def step_spikes(
     steady = steady_iterations(iterations)
     marked = bool("source" not in steady or (steady["source"] == "steps").all())
     compiles_known = compiler_activity is not None or specializations is not None
-    least_number = 1 if marked else fewest
+    least_number = fewest
+    if marked:
+        least_number = 1
     for row in beats(steady, requests, spans):
         chosen, excess = spikes(row, least_z, least_excess)
         least_time = limit * row.times.sum()
@@ -121,7 +123,8 @@ def _explain_spikes(
     shared_spikes = beside_others(row, chosen, gpu.other_intervals)[chosen]
     pairs = zip(explanation.causes, shared_spikes.tolist(), strict=True)
     causes = (BESIDE if is_shared and cause == LONGER_WORK else cause for cause, is_shared in pairs)
-    return replace(explanation, causes=tuple(causes))
+    cause_list = tuple(causes)
+    return replace(explanation, causes=cause_list)
 
 
 def _finding(
@@ -135,26 +138,41 @@ def _finding(
 ) -> Finding:
     lost_time = float(excess[chosen].sum())
     spike_period = period(chosen)
+    spike_count = int(chosen.sum())
+    step_count = int(chosen.size)
+    chosen_times = row.times[chosen]
+    longest_time = int(chosen_times.max())
+    typical_step = np.median(row.times)
+    typical_time = float(typical_step)
+    total_time = float(row.times.sum())
+    lost_share = lost_time / total_time
+    is_unsure = bool(spike_period) and not marked
+    facts = (
+        Fact("unit", called),
+        Fact("spikes", spike_count),
+        Fact("steps", step_count),
+        Fact("variant", row.variant),
+        Fact("longest", longest_time, "ns"),
+        Fact("usual", typical_time, "ns"),
+        Fact("lost", lost_time, "ns"),
+        Fact("lost_share", lost_share, "ratio"),
+        Fact("every", spike_period),
+        Fact("unsure", is_unsure),
+        Fact("causes", explanation.cause_words),
+        Fact("unexplained", explanation.unexplained_count),
+    )
+    lever = explanation.mechanism
+    if spike_period and explanation.is_mostly_idle:
+        lever = Mechanism.PERIODIC_WAIT
+    chosen_starts = row.starts[chosen]
+    chosen_ends = row.ends[chosen]
+    evidence = longest("steps", chosen_starts, chosen_ends, explanation.causes)
+    saving = round(explanation.lost_time) or None
     return finding(
         wording="step-spikes",
-        facts=(
-            Fact("unit", called),
-            Fact("spikes", int(chosen.sum())),
-            Fact("steps", int(chosen.size)),
-            Fact("variant", row.variant),
-            Fact("longest", int(row.times[chosen].max()), "ns"),
-            Fact("usual", float(np.median(row.times)), "ns"),
-            Fact("lost", lost_time, "ns"),
-            Fact("lost_share", lost_time / float(row.times.sum()), "ratio"),
-            Fact("every", spike_period),
-            Fact("unsure", bool(spike_period) and not marked),
-            Fact("causes", explanation.cause_words),
-            Fact("unexplained", explanation.unexplained_count),
-        ),
-        lever=Mechanism.PERIODIC_WAIT
-        if spike_period and explanation.is_mostly_idle
-        else explanation.mechanism,
-        evidence=longest("steps", row.starts[chosen], row.ends[chosen], explanation.causes),
-        saving=round(explanation.lost_time) or None,
+        facts=facts,
+        lever=lever,
+        evidence=evidence,
+        saving=saving,
         within=explanation.enclosing_rule,
     )

@@ -62,24 +62,30 @@ def _by_states(states: pd.DataFrame, window: Window, limit: float) -> Findings:
     names = window_states["state"].fillna("no name").astype(str).str.capitalize()
     strange = sorted(set(names) - set(STATES))
     if window_states.empty or strange:
-        problem = f"there are unknown ones: {', '.join(strange)}" if strange else "there is none"
+        problem = "there is none"
+        if strange:
+            state_names = ", ".join(strange)
+            problem = f"there are unknown ones: {state_names}"
         raise Unavailable(f"of the thermal states of {window.name}, {problem}.")
     hot = window_states[names.isin(STATES[2:])]
     covered = clip(*spans(hot), window.start, window.end)
     lasted = busy(*covered)
     if lasted > limit * window.length:
         worst = max(names, key=STATES.index)
+        share = lasted / window.length
+        facts = (
+            Fact("share", share, "ratio"),
+            Fact("window", window.name),
+            Fact("lasted", lasted, "ns"),
+            Fact("length", window.length, "ns"),
+            Fact("worst", worst),
+        )
+        evidence = longest("thermal_states", *covered)
         yield finding(
             wording="thermal-pressure",
-            facts=(
-                Fact("share", lasted / window.length, "ratio"),
-                Fact("window", window.name),
-                Fact("lasted", lasted, "ns"),
-                Fact("length", window.length, "ns"),
-                Fact("worst", worst),
-            ),
+            facts=facts,
             lever="thermal",
-            evidence=longest("thermal_states", *covered),
+            evidence=evidence,
         )
         return
     warm = window_states[(names == "Fair") & (window_states["start"] > window.start)]
@@ -99,16 +105,21 @@ def _by_monitor(read: pd.DataFrame, window: Window, limit: float) -> Findings:
     worst = THERMAL_PRESSURES[min(int(levels.max()), len(THERMAL_PRESSURES) - 1)]
     times = window_readings["time"].to_numpy(dtype=np.int64)
     if hot.mean() > limit:
+        share = float(hot.mean())
+        reading_count = len(window_readings)
+        facts = (
+            Fact("share", share, "ratio"),
+            Fact("readings", reading_count),
+            Fact("window", window.name),
+            Fact("worst", worst),
+        )
+        hot_times = times[hot]
+        evidence = moments("gauges", hot_times)
         yield finding(
             wording="thermal-pressure-readings",
-            facts=(
-                Fact("share", float(hot.mean()), "ratio"),
-                Fact("readings", len(window_readings)),
-                Fact("window", window.name),
-                Fact("worst", worst),
-            ),
+            facts=facts,
             lever="thermal",
-            evidence=moments("gauges", times[hot]),
+            evidence=evidence,
         )
     elif levels[0] == 0 and levels[-1] > 0:
         yield _note_warming(window, "thermal pressure", worst, moments("gauges", times[levels > 0]))
@@ -117,14 +128,15 @@ def _by_monitor(read: pd.DataFrame, window: Window, limit: float) -> Findings:
 def _note_warming(
     window: Window, scale: str, last_state: str, evidence: tuple[Evidence, ...]
 ) -> Finding:
+    facts = (
+        Fact("window", window.name),
+        Fact("scale", scale),
+        Fact("first", "Nominal"),
+        Fact("last", last_state),
+    )
     return finding(
         wording="thermal-pressure-warming",
-        facts=(
-            Fact("window", window.name),
-            Fact("scale", scale),
-            Fact("first", "Nominal"),
-            Fact("last", last_state),
-        ),
+        facts=facts,
         lever="thermal",
         evidence=evidence,
         severity=Severity.NOTE,

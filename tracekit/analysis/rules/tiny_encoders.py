@@ -52,21 +52,30 @@ def tiny_encoders(
         return
     starts, ends = spans(loop.rows(gpu.target_intervals[["start", "duration"]]))
     best = savings.encoders if savings else without_replay("encoders", encoder_gaps.time)
+    piece_count = int(starts.size)
+    rate_words = describe_rate(starts.size, iterations)
+    durations = ends - starts
+    median_duration = np.median(durations)
+    work = float(median_duration)
+    lost_share = encoder_gaps.time / load
+    facts = (
+        Fact("pieces", piece_count),
+        Fact("each", rate_words),
+        Fact("window", loop.name),
+        Fact("work", work, "ns"),
+        Fact("boundaries", encoder_gaps.count),
+        Fact("median", encoder_gaps.median, "ns"),
+        Fact("lost", encoder_gaps.time, "ns"),
+        Fact("lost_share", lost_share, "ratio"),
+        *best.facts,
+    )
+    gap_starts = encoder_gaps.starts
+    evidence = longest("gpu_intervals", gap_starts, encoder_gaps.ends)
     yield finding(
         wording="tiny-encoders",
-        facts=(
-            Fact("pieces", int(starts.size)),
-            Fact("each", describe_rate(starts.size, iterations)),
-            Fact("window", loop.name),
-            Fact("work", float(np.median(ends - starts)), "ns"),
-            Fact("boundaries", encoder_gaps.count),
-            Fact("median", encoder_gaps.median, "ns"),
-            Fact("lost", encoder_gaps.time, "ns"),
-            Fact("lost_share", encoder_gaps.time / load, "ratio"),
-            *best.facts,
-        ),
+        facts=facts,
         lever=Mechanism.BOUNDARIES_BETWEEN_ENCODERS,
-        evidence=longest("gpu_intervals", encoder_gaps.starts, encoder_gaps.ends),
+        evidence=evidence,
         saving=best.saving,
         within="bubbles",
     )

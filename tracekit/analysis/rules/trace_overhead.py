@@ -21,7 +21,8 @@ def trace_overhead(provenance: Provenance, *, limit: float = 0.05) -> Findings:
         When the overhead was not measured, for the reason that the recorder gives.
     """
     overhead = provenance.overhead or Overhead()
-    ratio, spread = overhead.ratio, overhead.spread
+    ratio = overhead.ratio
+    spread = overhead.spread
     if ratio is None:
         reason_text = overhead.reason.rstrip(".")
         reason_text = reason_text and f": {reason_text[:1].lower()}{reason_text[1:]}"

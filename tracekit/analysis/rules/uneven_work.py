@@ -73,7 +73,9 @@ def uneven_work(
         When no loop is found, when the device time of iterations is not known, with fewer than 16
         of a kind, for a server, whose steps differ with the requests, and when a CPU did the work.
     """
-    bursts = None if timeline is None else _report_bursts(timeline, fewest)
+    bursts = None
+    if timeline is not None:
+        bursts = _report_bursts(timeline, fewest)
     if bursts is not None:
         yield bursts
         return
@@ -86,7 +88,9 @@ def uneven_work(
         raise Unavailable("the device time of each iteration is not known.")
     called = unit(steady)
     for row in rows:
-        by_work = replace(row, ends=row.starts + row.work.astype(np.int64))
+        work_times = row.work.astype(np.int64)
+        ends = row.starts + work_times
+        by_work = replace(row, ends=ends)
         far, _ = spikes(by_work, LEAST_Z, LEAST_EXCESS)
         bulk = _report_bulk(row, far, called, fewest)
         if bulk is not None:
@@ -125,19 +129,24 @@ def _rounds(structure: Structure, steady: pd.DataFrame) -> Findings:
     numbers = [Fact(f"groups_{place}", number) for place, (number, _) in numbered_kinds]
     starts = steady["start"].to_numpy(dtype=np.int64)
     ends = starts + steady["duration"].to_numpy(dtype=np.int64)
+    group_count = len(structure.profile)
+    kind_count = len(structure.kinds)
+    is_iteration = structure.times >= FEWEST
+    facts = (
+        Fact("groups", group_count),
+        Fact("times", structure.times),
+        Fact("kinds", kind_count),
+        Fact("is_iteration", is_iteration),
+        *times,
+        *numbers,
+    )
+    evidence = longest("gpu_intervals", starts, ends)
     yield finding(
         wording="uneven-work-rounds",
-        facts=(
-            Fact("groups", len(structure.profile)),
-            Fact("times", structure.times),
-            Fact("kinds", len(structure.kinds)),
-            Fact("is_iteration", structure.times >= FEWEST),
-            *times,
-            *numbers,
-        ),
+        facts=facts,
         lever=Mechanism.UNEVEN_WORK,
         severity=Severity.NOTE,
-        evidence=longest("gpu_intervals", starts, ends),
+        evidence=evidence,
     )
 
 
@@ -158,85 +167,131 @@ def _report_bulk(
     A stretch after a pause was requested alone. Stretches at an even distance are a part of the
     loop, such as a validation: the coefficient of variation of the distances is at least `uneven`.
     """
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], far.astype(np.int8), [0]))))
-    begins, stops = edges[::2], edges[1::2]
+    signed_flags = far.astype(np.int8)
+    flags = np.concatenate(([0], signed_flags, [0]))
+    changes = np.diff(flags)
+    edges = np.flatnonzero(changes)
+    begins = edges[::2]
+    stops = edges[1::2]
     inner = (begins > 0) & (stops < far.size)
-    begins, stops = begins[inner], stops[inner]
+    begins = begins[inner]
+    stops = stops[inner]
     if begins.size < fewest or far.mean() > _MOST_BULK:
         return None
     usual = float(np.median(row.times[~far]))
-    starts, ends = row.starts[begins], row.starts[stops]
+    starts = row.starts[begins]
+    ends = row.starts[stops]
     held = ends - starts
     worked = np.concatenate(([0.0], np.cumsum(row.work)))
     idle = held - (worked[stops] - worked[begins])
-    chosen = (held >= max(_HELD_UP * usual, _NOTICED)) & (idle <= _NO_PAUSE * held)
+    longest_usual = max(_HELD_UP * usual, _NOTICED)
+    is_held_up = held >= longest_usual
+    chosen = is_held_up & (idle <= _NO_PAUSE * held)
     if chosen.sum() < fewest:
         return None
     between = np.diff(begins[chosen])
     if between.std() < uneven * between.mean():
         return None
+    stretch_count = int(chosen.sum())
+    piece_counts = stops - begins
+    chosen_counts = piece_counts[chosen]
+    median_count = float(np.median(chosen_counts))
+    piece_count = round(median_count)
+    held_times = held[chosen]
+    held_time = float(np.median(held_times))
+    longest_hold = float(held_times.max())
+    step_time = row.times.sum()
+    held_sum = held_times.sum()
+    share = float(held_sum / step_time)
+    factor = held_time / usual
+    facts = (
+        Fact("unit", called),
+        Fact("variant", row.variant),
+        Fact("stretches", stretch_count),
+        Fact("pieces", piece_count),
+        Fact("held", held_time, "ns"),
+        Fact("most", longest_hold, "ns"),
+        Fact("usual", usual, "ns"),
+        Fact("factor", factor, "count"),
+        Fact("share", share, "ratio"),
+    )
+    chosen_starts = starts[chosen]
+    chosen_ends = ends[chosen]
+    evidence = longest("gpu_intervals", chosen_starts, chosen_ends)
     return finding(
         wording="uneven-work-bulk",
-        facts=(
-            Fact("unit", called),
-            Fact("variant", row.variant),
-            Fact("stretches", int(chosen.sum())),
-            Fact("pieces", round(float(np.median((stops - begins)[chosen])))),
-            Fact("held", float(np.median(held[chosen])), "ns"),
-            Fact("most", float(held[chosen].max()), "ns"),
-            Fact("usual", usual, "ns"),
-            Fact("factor", float(np.median(held[chosen])) / usual, "count"),
-            Fact("share", float(held[chosen].sum() / row.times.sum()), "ratio"),
-        ),
+        facts=facts,
         lever=Mechanism.LONG_BEFORE_SHORT,
-        evidence=longest("gpu_intervals", starts[chosen], ends[chosen]),
+        evidence=evidence,
     )
 
 
 def _report_few(row: Beats, far: np.ndarray, called: str) -> Finding:
+    outlier_count = int(far.sum())
+    step_count = int(far.size)
+    far_work = row.work[far]
+    longest_time = float(far_work.max())
+    typical_time = float(np.median(row.work))
+    work_sum = row.work.sum()
+    share = float(far_work.sum() / work_sum)
+    facts = (
+        Fact("unit", called),
+        Fact("variant", row.variant),
+        Fact("few", outlier_count),
+        Fact("steps", step_count),
+        Fact("longest", longest_time, "ns"),
+        Fact("usual", typical_time, "ns"),
+        Fact("share", share, "ratio"),
+    )
+    far_starts = row.starts[far]
+    far_ends = row.ends[far]
+    evidence = longest("gpu_intervals", far_starts, far_ends)
     return finding(
         wording="uneven-work-few",
-        facts=(
-            Fact("unit", called),
-            Fact("variant", row.variant),
-            Fact("few", int(far.sum())),
-            Fact("steps", int(far.size)),
-            Fact("longest", float(row.work[far].max()), "ns"),
-            Fact("usual", float(np.median(row.work)), "ns"),
-            Fact("share", float(row.work[far].sum() / row.work.sum()), "ratio"),
-        ),
+        facts=facts,
         lever=Mechanism.UNEVEN_WORK,
         severity=Severity.NOTE,
-        evidence=longest("gpu_intervals", row.starts[far], row.ends[far]),
+        evidence=evidence,
     )
 
 
 def _two(row: Beats, more: np.ndarray, called: str) -> Finding:
+    less_times = row.work[~more]
+    less_work = float(np.median(less_times))
+    more_times = row.work[more]
+    more_work = float(np.median(more_times))
+    more_share = float(more.mean())
+    facts = (
+        Fact("unit", called),
+        Fact("variant", row.variant),
+        Fact("less", less_work, "ns"),
+        Fact("more", more_work, "ns"),
+        Fact("more_share", more_share, "ratio"),
+    )
+    more_starts = row.starts[more]
+    more_ends = row.ends[more]
+    evidence = longest("gpu_intervals", more_starts, more_ends)
     return finding(
         wording="uneven-work-kinds",
-        facts=(
-            Fact("unit", called),
-            Fact("variant", row.variant),
-            Fact("less", float(np.median(row.work[~more])), "ns"),
-            Fact("more", float(np.median(row.work[more])), "ns"),
-            Fact("more_share", float(more.mean()), "ratio"),
-        ),
+        facts=facts,
         lever=Mechanism.UNEVEN_WORK,
         severity=Severity.NOTE,
-        evidence=longest("gpu_intervals", row.starts[more], row.ends[more]),
+        evidence=evidence,
     )
 
 
 def _spread(row: Beats, called: str) -> Finding:
+    facts = (
+        Fact("unit", called),
+        Fact("variant", row.variant),
+        Fact("variation", row.variation_of_work, "ratio"),
+        *facts_of_spread(row.work),
+    )
+    evidence = longest("gpu_intervals", row.starts, row.ends)
     return finding(
         wording="uneven-work-spread",
-        facts=(
-            Fact("unit", called),
-            Fact("variant", row.variant),
-            Fact("variation", row.variation_of_work, "ratio"),
-            *facts_of_spread(row.work),
-        ),
+        facts=facts,
         lever=Mechanism.UNEVEN_WORK,
         severity=Severity.NOTE,
-        evidence=longest("gpu_intervals", row.starts, row.ends),
+        evidence=evidence,
     )

@@ -50,18 +50,24 @@ def unfused_attention(
         return
     flags = np.zeros(work.starts.size, bool)
     flags[chosen] = True
+    joined_names = work.name_longest(flags)
+    device_share = cost / device_time
+    facts = (
+        Fact("times", softmax.size),
+        Fact("window", loop.name),
+        *rate_facts(softmax.size, iterations),
+        Fact("names", joined_names),
+        Fact("cost", cost, "ns"),
+        Fact("device_share", device_share, "ratio"),
+    )
+    product_starts = work.starts[products_before]
+    softmax_ends = work.ends[behind]
+    evidence = longest("gpu_intervals", product_starts, softmax_ends)
     yield finding(
         wording="unfused-attention",
-        facts=(
-            Fact("times", softmax.size),
-            Fact("window", loop.name),
-            *rate_facts(softmax.size, iterations),
-            Fact("names", work.name_longest(flags)),
-            Fact("cost", cost, "ns"),
-            Fact("device_share", cost / device_time, "ratio"),
-        ),
+        facts=facts,
         lever="unfused-attention",
-        evidence=longest("gpu_intervals", work.starts[products_before], work.ends[behind]),
+        evidence=evidence,
     )
 
 
@@ -72,15 +78,19 @@ def _parts(work: NamedWork) -> tuple[NDArray[np.intp], ...]:
 
     def places(kind: re.Pattern[str]) -> NDArray[np.intp]:
         matches = [bool(kind.search(name)) for name in words]
-        chosen = [n and not f for n, f in zip(matches, fused_names, strict=True)]
+        kernel_pairs = zip(matches, fused_names, strict=True)
+        chosen = [n and not f for n, f in kernel_pairs]
         return np.flatnonzero(np.array(chosen, bool)[work.codes])
 
-    product, softmax = places(_PRODUCT), places(_SOFTMAX)
+    product = places(_PRODUCT)
+    softmax = places(_SOFTMAX)
     fused = np.flatnonzero(np.array(fused_names, bool)[work.codes])
     positions = np.searchsorted(product, softmax)
     between_products = (positions > 0) & (positions < product.size)
-    softmax, positions = softmax[between_products], positions[between_products]
-    products_before, behind = product[positions - 1], product[positions]
+    softmax = softmax[between_products]
+    positions = positions[between_products]
+    products_before = product[positions - 1]
+    behind = product[positions]
     near = (softmax - products_before <= _REACH) & (behind - softmax <= _REACH)
     near &= np.searchsorted(fused, products_before) == np.searchsorted(fused, behind)
     return products_before[near], softmax[near], behind[near]
