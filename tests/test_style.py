@@ -11,7 +11,7 @@ LIMITS: dict[str, tuple[float, str]] = {
     "shared class names": (0, "Give one of the two classes a name of its own."),
     "vague functions, %": (0.5, "Name a function by a verb: `find_gaps`, not `found`."),
     "vague stored names, %": (0.8, "Name a value by a noun: `gaps`, not `found`."),
-    "nodes a statement": (11.6, "Part long statements: one idea a line."),
+    "nodes a statement": (11.3, "Part long statements: one idea a line."),
     "tuple assignments": (0.9, "Assign unrelated values in lines of their own."),
     "comprehensions": (27, "Write a loop, or give the comprehension's parts names."),
     "ternaries": (10.5, "Write `if` and `else` as statements."),

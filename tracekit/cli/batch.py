@@ -10,24 +10,30 @@ from tracekit.base import InputError, UsageError
 from tracekit.cli import console, options
 from tracekit.cli.options import argument, flag, option
 
+Sources = Annotated[
+    list[str], argument("SOURCE…", "Recordings, folders, patterns in quotes, URLs.")
+]
+Output = Annotated[Path, option("DIR", "Folder for results; an earlier one to continue.")]
+Scheduler = Annotated[str, option("ADDRESS", "Dask cluster, tcp://HOST:8786, to work on.")]
+Workers = Annotated[
+    int | None, option("N", "Processes to start.  [default: as many as fit]", min=1)
+]
+Tables = Annotated[str, option("NAME,…|all|none", "Tables to keep with the results.")]
+RetryFailed = Annotated[bool, flag("--retry-failed", "Try recordings again that failed before.")]
+TimeLimit = Annotated[str, option("TIME", "Longest time that one recording may take.")]
+
 
 def batch(
-    sources: Annotated[
-        list[str], argument("SOURCE…", "Recordings, folders, patterns in quotes, URLs.")
-    ],
+    sources: Sources,
     *,
-    output: Annotated[Path, option("DIR", "Folder for results; an earlier one to continue.")],
-    scheduler: Annotated[str, option("ADDRESS", "Dask cluster, tcp://HOST:8786, to work on.")] = "",
-    workers: Annotated[
-        int | None, option("N", "Processes to start.  [default: as many as fit]", min=1)
-    ] = None,
+    output: Output,
+    scheduler: Scheduler = "",
+    workers: Workers = None,
     target: options.Target = None,
     run_number: options.RunNumber = None,
-    tables: Annotated[str, option("NAME,…|all|none", "Tables to keep with the results.")] = "none",
-    retry_failed: Annotated[
-        bool, flag("--retry-failed", "Try recordings again that failed before.")
-    ] = False,
-    time_limit: Annotated[str, option("TIME", "Longest time that one recording may take.")] = "1h",
+    tables: Tables = "none",
+    retry_failed: RetryFailed = False,
+    time_limit: TimeLimit = "1h",
     no_redact: options.NoRedact = False,
     open_page: options.OpenPage = False,
 ) -> None:
@@ -51,10 +57,12 @@ def batch(
             "--workers starts processes here, and --scheduler works on a cluster.",
             hint="Give one of them.",
         )
-    choices = fleet.Choices(target, fleet.wanted_tables(tables), not no_redact, run_number)
+    wanted_tables = fleet.wanted_tables(tables)
+    choices = fleet.Choices(target, wanted_tables, not no_redact, run_number)
     max_seconds = workload.plan.seconds(time_limit)
+    all_sources = tuple(sources)
     plan = fleet.BatchPlan(
-        tuple(sources), output, scheduler, workers, choices, retry_failed, max_seconds
+        all_sources, output, scheduler, workers, choices, retry_failed, max_seconds
     )
     with console.progress("batch") as progress:
         tally, page = fleet.run_batch(plan, progress)
@@ -62,9 +70,10 @@ def batch(
     if open_page:
         typer.launch(page.resolve().as_uri())
     if tally.all_failed:
+        hint = f"{page} says why; --retry-failed tries them again."
         raise InputError(
             f"{tally.all_failed:,} of {tally.total:,} sources could not be analysed.",
-            hint=f"{page} says why; --retry-failed tries them again.",
+            hint=hint,
         )
 
 
@@ -79,9 +88,12 @@ def _show(tally: "fleet.Tally", page: Path) -> None:
         parts.append(f"{tally.failed:,} failed")
     if tally.failed_before:
         parts.append(f"{tally.failed_before:,} failed before")
-    console.show_hint(f"{tally.total:,} sources: {', '.join(parts)}.")
+    tally_text = ", ".join(parts)
+    console.show_hint(f"{tally.total:,} sources: {tally_text}.")
     for name, error, hint in tally.failures:
-        warning = error if error.startswith(name) else f"{name}: {error}"
+        warning = error
+        if not error.startswith(name):
+            warning = f"{name}: {error}"
         console.show_warnings([warning])
         if hint:
             console.show_hint(f"  {hint}")

@@ -11,56 +11,63 @@ from tracekit.cli import console, options
 from tracekit.cli.options import flag, option
 from tracekit.workload import parameters
 
+Suite = Annotated[str, option("NAME", "attention, cache, norm or all.")]
+Against = Annotated[str | None, option("NAME", "Compare with this one, such as sdpa.")]
+Threshold = Annotated[
+    float, option("SHARE", "Least change that matters, with --against.", min=0, max=10)
+]
+Tune = Annotated[bool, flag("--tune", "Sweep launches of the paged kernel for this shape.")]
+Output = Annotated[
+    Path | None, option("FILE", "Write all samples: .json, or a .csv.", "--output", "-o")
+]
+BenchList = Annotated[bool, flag("--list", "List the subjects, and measure nothing.")]
+Budget = Annotated[
+    float | None,
+    option(
+        "SECONDS",
+        "Time for each subject.  [default: 4, and 2 for a launch of --tune]",
+        min=0.001,
+    ),
+]
+Warmup = Annotated[int, option("N", "Calls before any counts.", min=1)]
+Repetitions = Annotated[int, option("N", "Samples at most.", "--repetitions", "--repeats", min=1)]
+MaxBlocks = Annotated[
+    int | None,
+    typer.Option(min=1, max=65536, help="Blocks a sequence has.  [default: as many as it uses]"),
+]
+Queries = Annotated[int, typer.Option(min=1, max=65536, help="Tokens of a prompt, in prefill.")]
+Rows = Annotated[int, typer.Option(min=1, max=65536, help="Rows of RMSNorm and Linear.")]
+Dims = Annotated[int, typer.Option(min=1, max=65536, help="Elements that go into them.")]
+OutDims = Annotated[int, typer.Option(min=1, max=65536, help="Elements that come out.")]
+
 
 def bench(
     *,
-    suite: Annotated[str, option("NAME", "attention, cache, norm or all.")] = "all",
+    suite: Suite = "all",
     subject: options.Subjects = None,
-    against: Annotated[str | None, option("NAME", "Compare with this one, such as sdpa.")] = None,
-    threshold: Annotated[
-        float, option("SHARE", "Least change that matters, with --against.", min=0, max=10)
-    ] = 0.03,
-    tune: Annotated[
-        bool, flag("--tune", "Sweep launches of the paged kernel for this shape.")
-    ] = False,
-    output: Annotated[
-        Path | None, option("FILE", "Write all samples: .json, or a .csv.", "--output", "-o")
-    ] = None,
+    against: Against = None,
+    threshold: Threshold = 0.03,
+    tune: Tune = False,
+    output: Output = None,
     json: options.Json = False,
-    list_: Annotated[bool, flag("--list", "List the subjects, and measure nothing.")] = False,
+    list_: BenchList = False,
     force: options.Force = False,
-    budget: Annotated[
-        float | None,
-        option(
-            "SECONDS",
-            "Time for each subject.  [default: 4, and 2 for a launch of --tune]",
-            min=0.001,
-        ),
-    ] = None,
-    warmup: Annotated[int, option("N", "Calls before any counts.", min=1)] = 3,
-    repetitions: Annotated[
-        int, option("N", "Samples at most.", "--repetitions", "--repeats", min=1)
-    ] = 100,
+    budget: Budget = None,
+    warmup: Warmup = 3,
+    repetitions: Repetitions = 100,
     batch: parameters.Batch = 16,
     q_heads: parameters.QHeads = 16,
     kv_heads: parameters.KvHeads = 8,
     head_dim: parameters.HeadDim = 128,
     block_size: parameters.BlockSize = 32,
     active_blocks: parameters.ActiveBlocks = 32,
-    max_blocks: Annotated[
-        int | None,
-        typer.Option(
-            min=1, max=65536, help="Blocks a sequence has.  [default: as many as it uses]"
-        ),
-    ] = None,
+    max_blocks: MaxBlocks = None,
     dtype: parameters.Dtype = "float16",
     ragged: parameters.Ragged = False,
-    queries: Annotated[
-        int, typer.Option(min=1, max=65536, help="Tokens of a prompt, in prefill.")
-    ] = 512,
-    rows: Annotated[int, typer.Option(min=1, max=65536, help="Rows of RMSNorm and Linear.")] = 16,
-    dims: Annotated[int, typer.Option(min=1, max=65536, help="Elements that go into them.")] = 2048,
-    out_dims: Annotated[int, typer.Option(min=1, max=65536, help="Elements that come out.")] = 2048,
+    queries: Queries = 512,
+    rows: Rows = 16,
+    dims: Dims = 2048,
+    out_dims: OutDims = 2048,
     seed: parameters.Seed = 0,
 ) -> None:
     """Measure kernels and the implementations that they replace.
@@ -89,13 +96,17 @@ def bench(
         batch, q_heads, kv_heads, head_dim, block_size, active_blocks, max_blocks, dtype, ragged,
         queries, rows, dims, out_dims, seed,
     )  # fmt: skip
-    written_files = [output] if output else []
+    written_files: list[Path] = []
+    if output:
+        written_files = [output]
     with outputs.writing(written_files, force=force):
         if tune:
-            _tune(shape, lab.Effort(warmup, repetitions, budget or 2.0), output, json=json)
+            tune_effort = lab.Effort(warmup, repetitions, budget or 2.0)
+            _tune(shape, tune_effort, output, json=json)
             return
         effort = lab.Effort(warmup, repetitions, budget or 4.0)
-        settings = lab.Settings(suite, tuple(subject or ()), against, effort, threshold)
+        subjects = tuple(subject or ())
+        settings = lab.Settings(suite, subjects, against, effort, threshold)
         _bench(shape, settings, output, json=json)
 
 
@@ -143,12 +154,14 @@ def _end(done: "lab.document.Bench", output: Path | None) -> None:
     if done.interrupted:
         hint = "Nothing was measured before."
         if any(row.micro for row in done.rows):
-            hint = f"The samples so far are in {output}." if output is not None else ""
+            hint = ""
+            if output is not None:
+                hint = f"The samples so far are in {output}."
         raise InterruptedRunError("The bench was interrupted.", hint=hint)
     if done.failures:
+        failed_names = ", ".join(done.failures)
         raise ToolError(
-            f"{len(done.failures)} of {len(done.rows)} subjects failed: "
-            f"{', '.join(done.failures)}.",
+            f"{len(done.failures)} of {len(done.rows)} subjects failed: {failed_names}.",
             hint="The warnings above say why.",
         )
 

@@ -17,23 +17,28 @@ _UNCOUNTED = "neither `ioreg`, on a Mac, nor --gpu-cores says it"
 Row = tuple[str, str, str]
 
 
+Measure = Annotated[bool, flag("--measure", "Measure the memory bandwidth of the CPU, 2 s.")]
+Name = Annotated[str | None, option("NAME", "Another chip, such as 'Apple M4 Max'.")]
+GpuCores = Annotated[int | None, option("N", "GPU cores of that chip.", min=1)]
+Batch = Annotated[int | None, option("N", "Sequences of a shape to launch.", min=1, max=4096)]
+QHeads = Annotated[int | None, option("N", "Query heads.", min=1, max=512)]
+KvHeads = Annotated[int | None, option("N", "Heads of K and V.", min=1, max=512)]
+HeadDim = Annotated[int | None, option("N", "Elements of a head.", min=1)]
+Context = Annotated[int | None, option("N", "Tokens of a sequence.", min=1, max=2**21)]
+Dtype = Annotated[parameters.DtypeName | None, typer.Option(help="Type of the elements.")]
+
+
 def chip(
     *,
-    measure: Annotated[
-        bool, flag("--measure", "Measure the memory bandwidth of the CPU, 2 s.")
-    ] = False,
-    name: Annotated[str | None, option("NAME", "Another chip, such as 'Apple M4 Max'.")] = None,
-    gpu_cores: Annotated[int | None, option("N", "GPU cores of that chip.", min=1)] = None,
-    batch: Annotated[
-        int | None, option("N", "Sequences of a shape to launch.", min=1, max=4096)
-    ] = None,
-    q_heads: Annotated[int | None, option("N", "Query heads.", min=1, max=512)] = None,
-    kv_heads: Annotated[int | None, option("N", "Heads of K and V.", min=1, max=512)] = None,
-    head_dim: Annotated[int | None, option("N", "Elements of a head.", min=1)] = None,
-    context: Annotated[int | None, option("N", "Tokens of a sequence.", min=1, max=2**21)] = None,
-    dtype: Annotated[
-        parameters.DtypeName | None, typer.Option(help="Type of the elements.")
-    ] = None,
+    measure: Measure = False,
+    name: Name = None,
+    gpu_cores: GpuCores = None,
+    batch: Batch = None,
+    q_heads: QHeads = None,
+    kv_heads: KvHeads = None,
+    head_dim: HeadDim = None,
+    context: Context = None,
+    dtype: Dtype = None,
     json: options.Json = False,
 ) -> None:
     """Show the limits of this machine's chip.
@@ -53,15 +58,21 @@ def chip(
         "dtype": dtype,
     }
     shape = _shape(shape_options, context)
-    measured = machine.triad.measure_bandwidth() if measure else None
+    measured = None
+    if measure:
+        measured = machine.triad.measure_bandwidth()
     if json:
-        console.show_json(_document(chip, facts, measured, shape))
+        document = _document(chip, facts, measured, shape)
+        console.show_json(document)
         return
     rows = [*_chip_rows(chip, facts), *_measured_rows(measured)]
-    heading = "this machine" if name is None else "that chip"
+    heading = "that chip"
+    if name is None:
+        heading = "this machine"
     console.table(("", heading, "source"), rows)
     if name is not None and chip.name not in machine.chips.known_chips():
-        console.show_hint(suggest_name(chip.name, machine.chips.known_chips()))
+        known_chips = machine.chips.known_chips()
+        console.show_hint(suggest_name(chip.name, known_chips))
     if shape is not None:
         console.show_hint(
             f"Paged decode attention, {shape.batch} sequences of {shape.context} tokens, "
@@ -69,7 +80,8 @@ def chip(
             f"of {shape.itemsize} bytes; `tracekit bench --tune` measures which launch is fastest "
             "here:"
         )
-        console.table(("launch", "planned", "meaning"), list(_launch_rows(shape, chip)))
+        launch_rows = list(_launch_rows(shape, chip))
+        console.table(("launch", "planned", "meaning"), launch_rows)
 
 
 def _choose_chip(
@@ -79,7 +91,8 @@ def _choose_chip(
     if name is not None and measure:
         raise UsageError("--measure is of this machine; --name names another chip.")
     if name is not None:
-        return machine.chips.chip(machine.chips.normalize_chip_name(name), cores), {}
+        chip_name = machine.chips.normalize_chip_name(name)
+        return machine.chips.chip(chip_name, cores), {}
     if cores is not None:
         raise UsageError("--gpu-cores needs a chip that --name names.")
     facts = machine.describe()
@@ -92,16 +105,20 @@ def _shape(shape_options: dict[str, Any], context: int | None) -> "lab.Shape | N
         return None
     tokens = _CONTEXT if context is None else context
     if tokens % lab.Shape.block_size:
+        hint = f"Give a multiple of {lab.Shape.block_size}."
         raise UsageError(
             f"A context of {tokens} tokens does not fill blocks of {lab.Shape.block_size}.",
-            hint=f"Give a multiple of {lab.Shape.block_size}.",
+            hint=hint,
         )
-    return lab.Shape(**sizes, active_blocks=tokens // lab.Shape.block_size)
+    active_blocks = tokens // lab.Shape.block_size
+    return lab.Shape(**sizes, active_blocks=active_blocks)
 
 
 def _chip_rows(chip: "machine.chips.Chip", facts: dict[str, Any]) -> Iterator[Row]:
     yield "chip", chip.name or units.unavailable("the system does not name it"), ""
-    cores = str(chip.cores) if chip.cores else units.unavailable(_UNCOUNTED)
+    cores = units.unavailable(_UNCOUNTED)
+    if chip.cores:
+        cores = str(chip.cores)
     yield "gpu cores", cores, ""
     if facts.get("memory"):
         yield "memory", units.size(facts["memory"]), ""
@@ -109,7 +126,8 @@ def _chip_rows(chip: "machine.chips.Chip", facts: dict[str, Any]) -> Iterator[Ro
     yield _figure_row("bandwidth", chip.bandwidth, 1e9, "GB/s")
     yield _figure_row("float32", chip.fp32, 1e12, "TFLOP/s")
     yield _figure_row("float16", chip.fp16, 1e12, "TFLOP/s")
-    yield _figure_row("ridge", machine.roofline.ridge_of(chip), 1, "FLOP/byte")
+    ridge = machine.roofline.ridge_of(chip)
+    yield _figure_row("ridge", ridge, 1, "FLOP/byte")
 
 
 def _gpu_rows() -> Iterator[Row]:
@@ -136,31 +154,36 @@ def _architecture() -> str:
 def _figure_row(name: str, figure: "machine.chips.Figure", scale: float, unit: str) -> Row:
     if figure.value is None:
         return name, units.unavailable(figure.reason), ""
-    return name, f"{figure.value / scale:.4g} {unit}", f"{figure.confidence}: {figure.source}"
+    figure_text = f"{figure.value / scale:.4g} {unit}"
+    source_text = f"{figure.confidence}: {figure.source}"
+    return name, figure_text, source_text
 
 
 def _measured_rows(measured: "machine.triad.Bandwidth | None") -> Iterator[Row]:
     if measured is None:
         return
-    how = (
-        f"measured here: triad over {units.size(measured.size)}, {measured.threads} threads, "
-        f"the CPU's"
-    )
+    measured_size = units.size(measured.size)
+    how = f"measured here: triad over {measured_size}, {measured.threads} threads, the CPU's"
     if measured.of_memory is None:
         how += "; the caches' size is not known"
     elif not measured.of_memory:
-        how += f"; too small for caches of {units.size(measured.cache)}, so partly theirs"
-    yield "measured", f"{measured.best / 1e9:.4g} GB/s", how
-    yield "  median", f"{measured.median / 1e9:.4g} GB/s", f"of {measured.passes} passes"
+        cache_size = units.size(measured.cache)
+        how += f"; too small for caches of {cache_size}, so partly theirs"
+    best_rate = f"{measured.best / 1e9:.4g} GB/s"
+    yield "measured", best_rate, how
+    median_rate = f"{measured.median / 1e9:.4g} GB/s"
+    yield "  median", median_rate, f"of {measured.passes} passes"
 
 
 def _launch_rows(shape: "lab.Shape", chip: "machine.chips.Chip") -> Iterator[Row]:
-    for name, value, meaning in _launch(shape):
+    launch_plan = _launch(shape)
+    for name, value, meaning in launch_plan:
         yield name, f"{value:,}", meaning
     work, bound = _work(shape, chip)
     moved = work.unique + work.written
     yield "bytes", f"{moved / 1e6:,.4g} MB", "that memory must move, each counted once."
-    yield "intensity", f"{work.intensity:.3g} FLOP/byte", f"{work.flops / 1e9:.4g} GFLOP in all."
+    intensity_text = f"{work.intensity:.3g} FLOP/byte"
+    yield "intensity", intensity_text, f"{work.flops / 1e9:.4g} GFLOP in all."
     if bound is None:
         yield "bound", units.NOT_AVAILABLE, chip.bandwidth.reason
     else:
@@ -168,14 +191,19 @@ def _launch_rows(shape: "lab.Shape", chip: "machine.chips.Chip") -> Iterator[Row
         if bound.partial:
             limit = "memory alone; the rate of arithmetic is not known"
         reason = f"of {limit}; an M1 Max reached about 80 % of its bandwidth."
-        yield "bound", units.duration(bound.seconds * 1e9), reason
+        bound_time = bound.seconds * 1e9
+        bound_text = units.duration(bound_time)
+        yield "bound", bound_text, reason
 
 
 def _launch(shape: "lab.Shape") -> list[tuple[str, int, str]]:
     """Return the launch of paged attention for a shape: name, value, meaning."""
     plan = lab.plan_default_launch(shape)
-    reads = plan.rereads(shape.q_heads // shape.kv_heads)
-    loaded = "once" if reads == 1 else f"{reads} times"
+    heads_of_group = shape.q_heads // shape.kv_heads
+    reads = plan.rereads(heads_of_group)
+    loaded = "once"
+    if reads != 1:
+        loaded = f"{reads} times"
     heads = f"query heads of a threadgroup; each row of K and V is loaded {loaded}."
     return [
         ("hd_tile", plan.hd_tile, "elements of a head that a lane owns."),
@@ -190,8 +218,9 @@ def _work(
     shape: "lab.Shape", chip: "machine.chips.Chip"
 ) -> "tuple[ops.kernels.CallTraffic, machine.roofline.Bound | None]":
     """Return the work of a shape, and its least time if the bandwidth is known."""
+    sequence_lengths = [shape.context] * shape.batch
     work = ops.paged.traffic(
-        [shape.context] * shape.batch,
+        sequence_lengths,
         q_heads=shape.q_heads,
         kv_heads=shape.kv_heads,
         head_dim=shape.head_dim,
@@ -205,7 +234,8 @@ def _work(
     if shape.dtype == "float32":
         rate = chip.fp32.value
     moved = work.unique + work.written
-    return work, machine.roofline.bound(work.flops, moved, bandwidth=bandwidth, rate=rate)
+    bound = machine.roofline.bound(work.flops, moved, bandwidth=bandwidth, rate=rate)
+    return work, bound
 
 
 def _document(
@@ -215,12 +245,19 @@ def _document(
     shape: "lab.Shape | None",
 ) -> dict[str, Any]:
     """Return everything for JSON: rates per second, sizes in bytes."""
+    machine_ridge = machine.roofline.ridge_of(chip)
+    ridge = asdict(machine_ridge)
+    bandwidth_document = None
+    if measured:
+        bandwidth_document = asdict(measured)
+    architecture = _architecture() or None
+    chip_facts = asdict(chip)
     document: dict[str, Any] = {
-        "chip": asdict(chip),
+        "chip": chip_facts,
         "machine": facts,
-        "architecture": _architecture() or None,
-        "ridge": asdict(machine.roofline.ridge_of(chip)),
-        "measured": asdict(measured) if measured else None,
+        "architecture": architecture,
+        "ridge": ridge,
+        "measured": bandwidth_document,
     }
     if shape is not None:
         work, bound = _work(shape, chip)

@@ -29,21 +29,27 @@ ExitCode = Annotated[
 ]
 
 
+Runs = Annotated[
+    list[Path],
+    argument("A B | A1 A2 … vs B1 B2 …", "Folders of runs, result.json, JSON of benches."),
+]
+CompareHtml = Annotated[Path | None, option("FILE", "Write a page with both timelines.")]
+Force = Annotated[bool, flag("--force", "Compare different work, too.")]
+Between = Annotated[
+    float, option("SHARE", "How much equal runs differ beyond their own spread.", min=0, max=1)
+]
+
+
 def compare(
-    runs: Annotated[
-        list[Path],
-        argument("A B | A1 A2 … vs B1 B2 …", "Folders of runs, result.json, JSON of benches."),
-    ],
+    runs: Runs,
     *,
-    html: Annotated[Path | None, option("FILE", "Write a page with both timelines.")] = None,
+    html: CompareHtml = None,
     json: options.Json = False,
     exit_code: ExitCode = False,
-    force: Annotated[bool, flag("--force", "Compare different work, too.")] = False,
+    force: Force = False,
     metric: MetricName = None,
     threshold: Threshold = 0.03,
-    between: Annotated[
-        float, option("SHARE", "How much equal runs differ beyond their own spread.", min=0, max=1)
-    ] = 0.025,
+    between: Between = 0.025,
     open_page: options.OpenPage = False,
 ) -> None:
     """Compare runs: worse, better, slightly so, equivalent or unclear.
@@ -59,9 +65,13 @@ def compare(
     if open_page and html is None:
         raise UsageError("--open opens a page, and none is asked for.", hint="Add --html FILE.")
     first_side, second_side = comparison.parse_sides(runs)
-    pages = [html] if html else []
-    with outputs.writing(pages, [*first_side, *second_side]):
-        limits = comparison.Limits(threshold, between, tuple(metric or ()))
+    pages: list[Path] = []
+    if html:
+        pages = [html]
+    all_files = [*first_side, *second_side]
+    with outputs.writing(pages, all_files):
+        metric_names = tuple(metric or ())
+        limits = comparison.Limits(threshold, between, metric_names)
         with console.progress("compare") as progress:
             compared_runs = comparison.compare_paths(
                 first_side, second_side, limits, force=force, progress=progress
@@ -97,35 +107,41 @@ _BETWEEN = "vs"
 _PROGRAMS = "programs:"
 
 
+Variants = Annotated[
+    list[str],
+    argument(
+        "A -- B",
+        "Each is WORKLOAD[@REVISION] [NAME=VALUE …]; B may leave the workload out. Or "
+        "-- PROGRAM ARGS -- PROGRAM ARGS.",
+    ),
+]
+Within = Annotated[
+    float | None,
+    option(
+        "SHARE",
+        "Stop when the interval is within ±SHARE.  [default: 0.01, or half of --threshold]",
+        min=0.0001,
+        max=1,
+    ),
+]
+TimeLimit = Annotated[str, option("TIME", "Begin no pair after that: 30s, 5m.", "--time-limit")]
+Turn = Annotated[str, option("TIME", "One turn; a pair of both has four.")]
+AnyState = Annotated[
+    bool, flag("--any-state", "Count pairs also while the machine is busy or hot.")
+]
+Html = Annotated[Path | None, option("FILE", "Write a page.")]
+
+
 def ab(
-    variants: Annotated[
-        list[str],
-        argument(
-            "A -- B",
-            "Each is WORKLOAD[@REVISION] [NAME=VALUE …]; B may leave the workload out. Or "
-            "-- PROGRAM ARGS -- PROGRAM ARGS.",
-        ),
-    ],
+    variants: Variants,
     *,
     workloads: options.Workloads = None,
     read: options.Read = None,
-    within: Annotated[
-        float | None,
-        option(
-            "SHARE",
-            "Stop when the interval is within ±SHARE.  [default: 0.01, or half of --threshold]",
-            min=0.0001,
-            max=1,
-        ),
-    ] = None,
-    time_limit: Annotated[
-        str, option("TIME", "Begin no pair after that: 30s, 5m.", "--time-limit")
-    ] = "2m",
-    turn: Annotated[str, option("TIME", "One turn; a pair of both has four.")] = "300ms",
-    any_state: Annotated[
-        bool, flag("--any-state", "Count pairs also while the machine is busy or hot.")
-    ] = False,
-    html: Annotated[Path | None, option("FILE", "Write a page.")] = None,
+    within: Within = None,
+    time_limit: TimeLimit = "2m",
+    turn: Turn = "300ms",
+    any_state: AnyState = False,
+    html: Html = None,
     json: options.Json = False,
     exit_code: ExitCode = False,
     bisect: options.Bisect = False,
@@ -156,21 +172,23 @@ def ab(
     if open_page and html is None:
         raise UsageError("--open opens a page, and none is asked for.", hint="Add --html FILE.")
     within = within or min(0.01, max(threshold / 2, 0.0001))
-    effort = nightly.ab.PairEffort(
-        within, workload.plan.seconds(time_limit), workload.plan.seconds(turn)
-    )
+    total_seconds = workload.plan.seconds(time_limit)
+    turn_seconds = workload.plan.seconds(turn)
+    effort = nightly.ab.PairEffort(within, total_seconds, turn_seconds)
     if any_state:
         effort = replace(effort, state=None)
-    limits = comparison.Limits(threshold, metrics=tuple(metric or ()))
+    metrics = tuple(metric or ())
+    limits = comparison.Limits(threshold, metrics=metrics)
     measure = _measuring(variants, read or [], workloads, effort, limits)
-    pages = [html] if html else []
+    pages: list[Path] = []
+    if html:
+        pages = [html]
     with outputs.writing(pages):
         with console.progress("ab") as progress:
             compared = measure(progress)
         if html is not None:
-            page = comparison.page.render_comparison(
-                compared, [], [], redact=redaction.own_redaction()
-            )
+            redact = redaction.own_redaction()
+            page = comparison.page.render_comparison(compared, [], [], redact=redact)
             _write(html, page)
     _show(compared, json=json)
     if html is not None and open_page:
@@ -201,8 +219,10 @@ def _measuring(
     if variants.count(_BETWEEN) != 1:
         raise UsageError("Give one variant on each side of a --.", hint="tracekit ab A -- B")
     place = variants.index(_BETWEEN)
-    side_before = nightly.ab.parse_side(variants[:place])
-    side_after = nightly.ab.parse_side(variants[place + 1 :], side_before.workload)
+    variant_before = variants[:place]
+    side_before = nightly.ab.parse_side(variant_before)
+    variant_after = variants[place + 1 :]
+    side_after = nightly.ab.parse_side(variant_after, side_before.workload)
     return lambda progress: nightly.ab.measure_ab(
         side_before,
         side_after,
@@ -218,7 +238,8 @@ def _show(compared: "comparison.Comparison", *, json: bool) -> None:
         console.show_json(compared)
         return
     console.show_line(comparison.page.heading(compared))
-    for title, columns, rows in comparison.page.tables(compared):
+    compared_tables = comparison.page.tables(compared)
+    for title, columns, rows in compared_tables:
         console.measurements(title, columns, rows)
     conditions = [f"{condition.side}: {condition.words}." for condition in compared.conditions]
     console.show_warnings(conditions)

@@ -44,7 +44,9 @@ def screen(*, error: bool = False) -> "Console":
     """
     from rich.console import Console
 
-    consoles = _invocations[-1] if _invocations else {}
+    consoles = {}
+    if _invocations:
+        consoles = _invocations[-1]
     if error not in consoles:
         consoles[error] = Console(
             stderr=error, highlight=False, soft_wrap=True, markup=False, emoji=False
@@ -65,7 +67,8 @@ def style_text(*parts: Words, style: str = "") -> "Text":
 
 def show_text(*parts: Words, style: str = "") -> None:
     """Print parts of a text, each alone or with its style."""
-    screen().print(style_text(*parts, style=style))
+    text = style_text(*parts, style=style)
+    screen().print(text)
 
 
 def _say(*parts: Words, style: str = "") -> None:
@@ -102,7 +105,8 @@ def progress(stage: str) -> "Generator[record.Progress]":
     with Live(spinner, console=err, transient=True, redirect_stdout=False, redirect_stderr=False):
         yield lambda text: spinner.update(text=style_text(f"{stage} · {text}"))
     elapsed_seconds = monotonic() - start_time
-    _say(("✓", "green"), f" {stage} ", (f"{elapsed_seconds:.1f} s", "dim"))
+    elapsed_text = f"{elapsed_seconds:.1f} s"
+    _say(("✓", "green"), f" {stage} ", (elapsed_text, "dim"))
 
 
 def show(result: "analysis.Result", recording: Recording, *, json: bool = False) -> None:
@@ -114,7 +118,8 @@ def show(result: "analysis.Result", recording: Recording, *, json: bool = False)
     if answer:
         show_text((answer, "bold"))
     if result.findings:
-        show_text((analysis.headline(result.findings[0]), "bold"))
+        headline = analysis.headline(result.findings[0])
+        show_text((headline, "bold"))
     if answer or result.findings:
         screen().print()
     numbers = analysis.numbers(result)
@@ -136,7 +141,9 @@ def _show_unfinished_stages(result: "analysis.Result") -> None:
         if stage.state == "incomplete":
             show_warnings([f"{stage.message}."])
             continue
-        message = f": {stage.message}" if stage.message else "."
+        message = "."
+        if stage.message:
+            message = f": {stage.message}"
         show_warnings([f"{sentence}{message}"])
 
 
@@ -150,7 +157,8 @@ def show_folders(recordings: Sequence[Recording], follow: str) -> None:
 
 def show_next(command: str, recording: Recording) -> None:
     """Print the next command of a run on stderr."""
-    show_hint(f"Go on with: tracekit {command} {quote_path(recording.folder)}")
+    folder_text = quote_path(recording.folder)
+    show_hint(f"Go on with: tracekit {command} {folder_text}")
 
 
 @contextmanager
@@ -179,12 +187,14 @@ def show_frame(frame: "pd.DataFrame", rows: int) -> None:
     """Print the first rows of a table: folded to the terminal, tab-separated elsewhere."""
     first_rows = frame.head(rows)
     if looked_at():
-        text = first_rows.to_string(line_width=screen().width, max_colwidth=_WIDEST, na_rep="")
+        width = screen().width
+        text = first_rows.to_string(line_width=width, max_colwidth=_WIDEST, na_rep="")
         sys.stdout.write(f"{text}\n")
     else:
         first_rows.to_csv(sys.stdout, sep="\t", index=False)
     if len(frame) > rows:
-        _say(f"{len(frame) - rows:,} more rows; --rows shows more.", style="dim")
+        hidden_count = len(frame) - rows
+        _say(f"{hidden_count:,} more rows; --rows shows more.", style="dim")
 
 
 def show_json(value: object) -> None:
@@ -209,10 +219,13 @@ def show_diagnosis(diagnosis: "record.Diagnosis", *, json: bool = False) -> None
     if json:
         show_json(diagnosis.document())
         return
-    width = max(len(fact.name) for fact in diagnosis.facts)
+    name_lengths = [len(fact.name) for fact in diagnosis.facts]
+    width = max(name_lengths)
     for fact in diagnosis.facts:
-        verdict = (f"{fact.verdict:<14}  ", _VERDICTS[fact.verdict])
-        show_text(verdict, (f"{fact.name:<{width}}  ", "bold"), fact.words)
+        verdict_text = f"{fact.verdict:<14}  "
+        verdict = (verdict_text, _VERDICTS[fact.verdict])
+        name_text = f"{fact.name:<{width}}  "
+        show_text(verdict, (name_text, "bold"), fact.words)
         if fact.fix:
             show_text(f"{'':14}  {'':{width}}  → {fact.fix}", style="dim")
 
@@ -241,8 +254,10 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, headed: bool
     """
     if not looked_at():
         if headed:
-            sys.stdout.write("\t".join(columns) + "\n")
-        sys.stdout.writelines("\t".join(row) + "\n" for row in rows)
+            header = "\t".join(columns) + "\n"
+            sys.stdout.write(header)
+        lines = ("\t".join(row) + "\n" for row in rows)
+        sys.stdout.writelines(lines)
         return
     from rich.table import Table
 
@@ -250,7 +265,8 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, headed: bool
     for column in columns:
         grid.add_column(style_text(column), overflow="fold")
     for row in rows:
-        grid.add_row(*(style_text(cell) for cell in row))
+        cells = [style_text(cell) for cell in row]
+        grid.add_row(*cells)
     screen().print(grid)
 
 
@@ -274,7 +290,8 @@ def _show_findings(result: "analysis.Result") -> None:
         if finding.effects:
             effects = f" (with {', '.join(finding.effects)})"
         show_text(head, "  ", (finding.rule, "bold"), effects)
-        show_text(f"  {finding.message}{analysis.describe_saving(finding)}")
+        saving_text = analysis.describe_saving(finding)
+        show_text(f"  {finding.message}{saving_text}")
         if finding.advice:
             show_text(f"  → {finding.advice}", style="dim")
 
@@ -296,16 +313,21 @@ def _join_names(names: Sequence[str]) -> str:
     """Return names with commas between; of many the first ones, and how many more there are."""
     if len(names) <= _FEW:
         return ", ".join(names)
-    return f"{', '.join(names[: _FEW - 1])} and {len(names) - _FEW + 1} more"
+    other_count = len(names) - _FEW + 1
+    first_names = ", ".join(names[: _FEW - 1])
+    return f"{first_names} and {other_count} more"
 
 
 def _show_paths(recording: Recording) -> None:
-    opener = "open" if sys.platform == "darwin" else "xdg-open"
+    opener = "xdg-open"
+    if sys.platform == "darwin":
+        opener = "open"
     screen().print()
     show_text(f"folder       {recording.folder}")
     if recording.report_file.exists():
         show_text(f"page         {recording.report_file}")
-        show_text(f"open it      {opener} {quote_path(recording.report_file)}")
+        report_text = quote_path(recording.report_file)
+        show_text(f"open it      {opener} {report_text}")
     if recording.bundle.exists():
         show_text(f"trace        {recording.bundle} (private: it names machine and user)")
         if sys.platform == "darwin":
@@ -344,7 +366,8 @@ def accounting() -> Generator[None]:
         texts = tables.losses.sentences(costs)
         sentences = list(texts[:_MOST_COSTS])
         if len(texts) > _MOST_COSTS:
-            sentences.append(f"{len(texts) - _MOST_COSTS:,} more losses.")
+            hidden_count = len(texts) - _MOST_COSTS
+            sentences.append(f"{hidden_count:,} more losses.")
         message = " ".join(sentences).strip()
         raise InputError(message, hint="Everything else was read and written.")
 

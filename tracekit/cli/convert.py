@@ -28,10 +28,12 @@ def convert_bundle(
     wants_all = to in _TABLES and schema is None and choice.table is None
     wants_one = to is None and schema is not None
     if output is None or not (wants_all or wants_one):
+        format_names = "|".join(_TABLES)
+        hint = f"`tracekit import {bundle}` makes a run of it, which has more formats."
         raise UsageError(
             f"{bundle} is a bundle: name OUT, and one table with --schema or the format of all of "
-            f"them with --to {'|'.join(_TABLES)}.",
-            hint=f"`tracekit import {bundle}` makes a run of it, which has more formats.",
+            f"them with --to {format_names}.",
+            hint=hint,
         )
     if schema is None:
         outputs.require_apart([output], [bundle])
@@ -39,11 +41,13 @@ def convert_bundle(
             tables.unbundle(bundle, output, f".{to}", progress, choice.run, force=force)
         console.show_line(output)
         return
+    written_files = tables.files_of(output)
     with (
-        outputs.writing(tables.files_of(output), [bundle], force=force),
+        outputs.writing(written_files, [bundle], force=force),
         console.progress("convert"),
     ):
-        raw = tables.Tables(bundle, only=tables.Choice(choice.run))
+        bundle_choice = tables.Choice(choice.run)
+        raw = tables.Tables(bundle, only=bundle_choice)
         table = raw.find_table(schema, choice)
         converted = tables.convert(table.ref, output, schema, table.choice, toc=raw.toc)
     _show(converted, raw.of_runs)
@@ -52,19 +56,23 @@ def convert_bundle(
 FormatName = Literal["perfetto", "chrome", "speedscope", "parquet", "csv", "feather"]
 
 
+Source = Annotated[Path, argument("EXPORT.xml|X.trace|RUN", "Export, bundle, or a run's folder.")]
+Output = Annotated[
+    Path | None,
+    argument("[OUT]", "File to write, or folder for a bundle: .parquet, .csv or .feather."),
+]
+To = Annotated[
+    FormatName | None, typer.Option(help="Format of a whole run, or of a bundle's tables.")
+]
+Schema = Annotated[str | None, option("NAME", "Table to convert, if there are several.")]
+
+
 def convert(
-    source: Annotated[
-        Path, argument("EXPORT.xml|X.trace|RUN", "Export, bundle, or a run's folder.")
-    ],
-    output: Annotated[
-        Path | None,
-        argument("[OUT]", "File to write, or folder for a bundle: .parquet, .csv or .feather."),
-    ] = None,
+    source: Source,
+    output: Output = None,
     *,
-    to: Annotated[
-        FormatName | None, typer.Option(help="Format of a whole run, or of a bundle's tables.")
-    ] = None,
-    schema: Annotated[str | None, option("NAME", "Table to convert, if there are several.")] = None,
+    to: To = None,
+    schema: Schema = None,
     table: options.TablePlace = None,
     run_number: options.RunNumber = None,
     no_redact: options.NoRedact = False,
@@ -95,10 +103,12 @@ def convert(
         convert_bundle(source, output, to, schema, choice, force=force)
     elif source.is_dir() and (to is not None or Recording(source).provenance_file.exists()):
         if to is None or schema is not None or choice != tables.Choice():
-            formats = "; ".join(f"{name}: {form.meaning}" for name, form in interop.FORMATS.items())
+            format_texts = [f"{name}: {form.meaning}" for name, form in interop.FORMATS.items()]
+            formats = "; ".join(format_texts)
+            hint = f"--to {formats}. `tracekit tables {source}` writes one table."
             raise UsageError(
                 f"{source} is a run, which is converted as a whole: choose a format with --to.",
-                hint=f"--to {formats}. `tracekit tables {source}` writes one table.",
+                hint=hint,
             )
         _convert_run(source, output, to, no_redact=no_redact, force=force)
     else:
@@ -142,7 +152,9 @@ def _convert_run(
         outputs.require_apart([output], [folder])
     recording = Recording(folder)
     run_tables = tracekit.pipeline.tables_of(recording)
-    redact = str if no_redact else tracekit.pipeline.redaction_of(recording)
+    redact = str
+    if not no_redact:
+        redact = tracekit.pipeline.redaction_of(recording)
     with console.progress("convert"):
         files = interop.convert_run(recording, run_tables, to, output, redact, force=force)
     for file in files:

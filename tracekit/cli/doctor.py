@@ -13,25 +13,31 @@ from tracekit.cli import console, options
 from tracekit.cli.options import argument, flag, option
 from tracekit.workload import plan
 
+Words = Annotated[
+    list[str] | None, argument("[ID|FILE]…", "Questions to ask, or reports to learn from.")
+]
+Probe = Annotated[
+    bool,
+    flag("--probe", "Make a test recording of two seconds in each way, and keep the outcome."),
+]
+Questions = Annotated[
+    bool, flag("--questions", "Ask xctrace the open questions, or those of the IDs.")
+]
+Report = Annotated[
+    Path | None, option("FILE", "Ask, and write all answers to a file to send.", "--report")
+]
+Learn = Annotated[
+    bool, flag("--learn", "Add the answers of reports to the beliefs of this checkout.")
+]
+
 
 def doctor(
-    words: Annotated[
-        list[str] | None, argument("[ID|FILE]…", "Questions to ask, or reports to learn from.")
-    ] = None,
+    words: Words = None,
     *,
-    probe: Annotated[
-        bool,
-        flag("--probe", "Make a test recording of two seconds in each way, and keep the outcome."),
-    ] = False,
-    questions: Annotated[
-        bool, flag("--questions", "Ask xctrace the open questions, or those of the IDs.")
-    ] = False,
-    report: Annotated[
-        Path | None, option("FILE", "Ask, and write all answers to a file to send.", "--report")
-    ] = None,
-    learn: Annotated[
-        bool, flag("--learn", "Add the answers of reports to the beliefs of this checkout.")
-    ] = False,
+    probe: Probe = False,
+    questions: Questions = False,
+    report: Report = None,
+    learn: Learn = False,
     json: options.Json = False,
 ) -> None:
     """Check whether this machine can record.
@@ -77,9 +83,9 @@ def _ask(names: list[str], file: Path | None, *, json: bool) -> None:
         outputs.require_apart([file])
     try:
         with console.progress("ask") as progress:
-            answered = record.asking.ask(
-                names, record.DoctorSurroundings(), base_files.notes_folder(), progress
-            )
+            surroundings = record.DoctorSurroundings()
+            folder = base_files.notes_folder()
+            answered = record.asking.ask(names, surroundings, folder, progress)
     except KeyboardInterrupt as stop:
         raise InterruptedRunError("Interrupted; nothing is kept.") from stop
     if file is not None:
@@ -104,7 +110,8 @@ def _ask(names: list[str], file: Path | None, *, json: bool) -> None:
 
 def _learn(names: list[str]) -> None:
     """Merge reports into the beliefs; show the refused answers and the contradictions."""
-    lesson = record.asking.learn(list(map(Path, names)))
+    report_files = list(map(Path, names))
+    lesson = record.asking.learn(report_files)
     console.show_line(f"{lesson.added} answers are new.")
     console.show_warnings(lesson.refused)
     for contradiction in lesson.contradictions:
@@ -124,7 +131,9 @@ def templates(context: typer.Context, *, json: options.Json = False) -> None:
     if context.invoked_subcommand is not None:
         return
 
-    overview = record.templates.overview(record.recorders.xctrace_here(), Path.home())
+    recorder = record.recorders.xctrace_here()
+    home = Path.home()
+    overview = record.templates.overview(recorder, home)
     if json:
         console.show_json(overview)
         return
@@ -136,22 +145,25 @@ def templates(context: typer.Context, *, json: options.Json = False) -> None:
         console.show_hint(remark)
 
 
+Output = Annotated[Path, argument("OUTPUT.tracetemplate", "New file to make.")]
+Source = Annotated[str, option("PATH|NAME", "Template to copy.", "--from")]
+CounterProfile = Annotated[
+    int | None, option("N", "Number of the counter set.", min=0, max=2**31 - 1)
+]
+ShaderTimeline = Annotated[
+    Literal["on", "off"] | None, typer.Option(help="Whether to sample shaders.")
+]
+DoWrite = Annotated[bool, flag("--write", "Write the file instead of listing the changes.")]
+
+
 @app.command("make")
 def make(
-    output: Annotated[Path, argument("OUTPUT.tracetemplate", "New file to make.")],
+    output: Output,
     *,
-    source: Annotated[
-        str, option("PATH|NAME", "Template to copy.", "--from")
-    ] = plan.METAL_SYSTEM_TRACE,
-    counter_profile: Annotated[
-        int | None, option("N", "Number of the counter set.", min=0, max=2**31 - 1)
-    ] = None,
-    shader_timeline: Annotated[
-        Literal["on", "off"] | None, typer.Option(help="Whether to sample shaders.")
-    ] = None,
-    do_write: Annotated[
-        bool, flag("--write", "Write the file instead of listing the changes.")
-    ] = False,
+    source: Source = plan.METAL_SYSTEM_TRACE,
+    counter_profile: CounterProfile = None,
+    shader_timeline: ShaderTimeline = None,
+    do_write: DoWrite = False,
 ) -> None:
     """Copy a template with counters switched on.
 
@@ -163,12 +175,12 @@ def make(
     timeline = None
     if shader_timeline is not None:
         timeline = shader_timeline == "on"
-    changes, content = record.templates.draft(
-        _source_file(source), output, counter_profile, timeline
-    )
+    source_file = _source_file(source)
+    changes, content = record.templates.draft(source_file, output, counter_profile, timeline)
     if do_write:
         console.show_line(record.templates.write(output, content))
-        console.show_hint(f"Record with it: tracekit capture --template {shlex.quote(str(output))}")
+        template = shlex.quote(str(output))
+        console.show_hint(f"Record with it: tracekit capture --template {template}")
         return
     rows = [(change.place, repr(change.old_value), repr(change.new_value)) for change in changes]
     console.table(("place", "is", "will be"), rows)
@@ -180,5 +192,8 @@ def _source_file(source: str) -> Path:
     if "/" in source or source.endswith(record.templates.SUFFIX):
         return Path(source).expanduser()
     tool = record.find_xctrace()
-    files = record.templates.template_files(Path.home(), tool.path if tool else "")
+    tool_path = ""
+    if tool:
+        tool_path = tool.path
+    files = record.templates.template_files(Path.home(), tool_path)
     return record.templates.template_file(source, files)

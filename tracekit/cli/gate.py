@@ -19,55 +19,67 @@ _MEANT = (
 )
 
 
+What = Annotated[
+    list[Path] | None,
+    argument(
+        "NIGHT | A B | A1 A2 … vs B1 B2 …",
+        "A night: its id, the beginning of it, or its folder; or runs.  [default: latest]",
+    ),
+]
+Plan = Annotated[Path | None, option("FILE", "The plan of the night.  [default: the nearest one]")]
+History = Annotated[str, option("URL", "Search for the night in this history.")]
+MaxAge = Annotated[str, option("TIME", "A night that began longer ago is inconclusive: 36h, 2d.")]
+Junit = Annotated[Path | None, option("FILE", "Write JUnit XML.")]
+Sarif = Annotated[Path | None, option("FILE", "Write SARIF 2.1.0.")]
+Openmetrics = Annotated[
+    Path | None, option("FILE", "Write metrics for a textfile collector.", "--openmetrics")
+]
+Markdown = Annotated[Path | None, option("FILE|-", "Write Markdown, or print it.")]
+Summary = Annotated[
+    bool | None,
+    flag(
+        "--summary/--no-summary",
+        "Add the report to $GITHUB_STEP_SUMMARY.  [default: if it is set]",
+    ),
+]
+Annotations = Annotated[
+    bool | None,
+    flag(
+        "--annotations/--no-annotations",
+        "Print annotations of GitHub.  [default: in GitHub Actions]",
+    ),
+]
+OnRegression = Annotated[
+    str, option("COMMAND", "Run this command, without a shell, on a regression.")
+]
+Metric = Annotated[
+    list[str] | None,
+    option("NAME", "Of runs: metric that decides; again for more.", "--metric"),
+]
+Threshold = Annotated[
+    float | None, option("SHARE", "Of runs: least change that matters.", min=0, max=10)
+]
+Force = Annotated[bool, flag("--force", "Of runs: compare different work, too.")]
+
+
 def gate(
-    what: Annotated[
-        list[Path] | None,
-        argument(
-            "NIGHT | A B | A1 A2 … vs B1 B2 …",
-            "A night: its id, the beginning of it, or its folder; or runs.  [default: latest]",
-        ),
-    ] = None,
+    what: What = None,
     *,
-    plan: Annotated[
-        Path | None, option("FILE", "The plan of the night.  [default: the nearest one]")
-    ] = None,
-    history: Annotated[str, option("URL", "Search for the night in this history.")] = "",
-    max_age: Annotated[
-        str, option("TIME", "A night that began longer ago is inconclusive: 36h, 2d.")
-    ] = "",
-    junit: Annotated[Path | None, option("FILE", "Write JUnit XML.")] = None,
-    sarif: Annotated[Path | None, option("FILE", "Write SARIF 2.1.0.")] = None,
-    openmetrics: Annotated[
-        Path | None, option("FILE", "Write metrics for a textfile collector.", "--openmetrics")
-    ] = None,
-    markdown: Annotated[Path | None, option("FILE|-", "Write Markdown, or print it.")] = None,
-    summary: Annotated[
-        bool | None,
-        flag(
-            "--summary/--no-summary",
-            "Add the report to $GITHUB_STEP_SUMMARY.  [default: if it is set]",
-        ),
-    ] = None,
-    annotations: Annotated[
-        bool | None,
-        flag(
-            "--annotations/--no-annotations",
-            "Print annotations of GitHub.  [default: in GitHub Actions]",
-        ),
-    ] = None,
-    on_regression: Annotated[
-        str, option("COMMAND", "Run this command, without a shell, on a regression.")
-    ] = "",
+    plan: Plan = None,
+    history: History = "",
+    max_age: MaxAge = "",
+    junit: Junit = None,
+    sarif: Sarif = None,
+    openmetrics: Openmetrics = None,
+    markdown: Markdown = None,
+    summary: Summary = None,
+    annotations: Annotations = None,
+    on_regression: OnRegression = "",
     json: options.Json = False,
     bisect: options.Bisect = False,
-    metric: Annotated[
-        list[str] | None,
-        option("NAME", "Of runs: metric that decides; again for more.", "--metric"),
-    ] = None,
-    threshold: Annotated[
-        float | None, option("SHARE", "Of runs: least change that matters.", min=0, max=10)
-    ] = None,
-    force: Annotated[bool, flag("--force", "Of runs: compare different work, too.")] = False,
+    metric: Metric = None,
+    threshold: Threshold = None,
+    force: Force = False,
 ) -> None:
     """Report by exit code whether a night, or runs, became worse.
 
@@ -81,11 +93,16 @@ def gate(
     if json and printed:
         raise UsageError("--json and --markdown - print two documents.", hint="Name a file.")
     files = _name_report_files(junit, sarif, openmetrics, markdown)
+    command = ()
+    if on_regression:
+        command = nightly.notify.command_of(on_regression)
+    page = _find_summary_page(summary)
+    is_annotated = _is_annotated(annotations)
     destinations = _Destinations(
         files=files,
-        command=nightly.notify.command_of(on_regression) if on_regression else (),
-        page=_find_summary_page(summary),
-        annotated=_is_annotated(annotations),
+        command=command,
+        page=page,
+        annotated=is_annotated,
         json=json,
         printed=printed,
     )
@@ -93,7 +110,8 @@ def gate(
     read_files = list(words)
     if plan:
         read_files.append(plan)
-    with outputs.writing(list(files.values()), read_files):
+    report_files = list(files.values())
+    with outputs.writing(report_files, read_files):
         if len(words) > 1:
             _require_none(plan=plan, history=history, max_age=max_age)
             report = _of_runs(words, metric, threshold, force=force)
@@ -153,14 +171,16 @@ def _deliver(report: "nightly.GateReport", destinations: _Destinations, remedy: 
     _show(report, destinations)
     warnings = list(report.warnings)
     if destinations.page:
-        warnings.append(nightly.notify.append_summary(report, destinations.page))
+        summary_warning = nightly.notify.append_summary(report, destinations.page)
+        warnings.append(summary_warning)
     if destinations.annotated:
         # A reader of the document on stdout does not expect lines of GitHub's.
         has_document = destinations.json or destinations.printed
         for line in nightly.text.annotations(report):
             typer.echo(line, err=has_document)
     if destinations.command and report.outcome is nightly.Outcome.REGRESSION:
-        warnings.append(nightly.notify.tell(destinations.command, report))
+        notice_warning = nightly.notify.tell(destinations.command, report)
+        warnings.append(notice_warning)
     console.show_warnings(list(filter(None, warnings)))
     end(report, errors, remedy)
 
@@ -169,7 +189,8 @@ def _show(report: "nightly.GateReport", destinations: _Destinations) -> None:
     if destinations.json:
         console.show_json(report)
     elif destinations.printed:
-        console.show_line(nightly.text.markdown(report).rstrip("\n"))
+        markdown_text = nightly.text.markdown(report).rstrip("\n")
+        console.show_line(markdown_text)
     else:
         show_report(report)
 
@@ -177,15 +198,20 @@ def _show(report: "nightly.GateReport", destinations: _Destinations) -> None:
 def _require_none(**options: object) -> None:
     for name, value in options.items():
         if value is not None and value is not False and value != "":
-            option = f"--{name.replace('_', '-')}"
+            option_name = name.replace("_", "-")
+            option = f"--{option_name}"
             raise UsageError(f"{option} does not apply here.", hint=_MEANT)
 
 
 def _of_night(
     words: Sequence[Path], plan: Path | None, history: str, max_age: str
 ) -> "nightly.GateReport":
-    longest = units.age(max_age).total_seconds() if max_age else None
-    name = str(words[0]) if words else nightly.LATEST
+    longest = None
+    if max_age:
+        longest = units.age(max_age).total_seconds()
+    name = nightly.LATEST
+    if words:
+        name = str(words[0])
     return nightly.gating.gate_night(name, plan, history, longest=longest)
 
 
@@ -193,7 +219,8 @@ def _of_runs(
     words: Sequence[Path], metrics: Sequence[str] | None, threshold: float | None, *, force: bool
 ) -> "nightly.GateReport":
     first_side, second_side = compare.parse_sides(words)
-    limits = replace(compare.Limits(), metrics=tuple(metrics or ()))
+    metric_names = tuple(metrics or ())
+    limits = replace(compare.Limits(), metrics=metric_names)
     if threshold is not None:
         limits = replace(limits, threshold=threshold)
     with console.progress("gate") as progress:
@@ -207,7 +234,8 @@ def show_report(report: "nightly.GateReport") -> None:
     from tracekit.nightly.gate.report import text
 
     console.show_line(text.verdict(report))
-    console.table(("outcome", "what", "why"), text.verdicts(report))
+    verdict_rows = text.verdicts(report)
+    console.table(("outcome", "what", "why"), verdict_rows)
     for search in text.searches(report):
         console.show_line(f"To find the commit: {search}")
     console.show_line("")

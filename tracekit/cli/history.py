@@ -37,7 +37,8 @@ def _open_history(
     history: str, config: Path | None, *names: str, make: bool = False
 ) -> "Generator[nightly.Store]":
     """Open a history; refuse `latest` if it could mean a night of several plans or machines."""
-    with nightly.Store.connect(history_url(history, config), make=make) as store:
+    url = history_url(history, config)
+    with nightly.Store.connect(url, make=make) as store:
         if nightly.LATEST in names:
             with store.database.reading() as connection:
                 nightly.require_clear_latest(connection)
@@ -58,7 +59,8 @@ def history_url(history: str, config: Path | None) -> str:
 def time_of(text: str, current_time: datetime | None = None) -> datetime:
     """Return the time that a text means: an age such as "30d", or a date or time in UTC."""
     with suppress(UsageError):
-        return (current_time or datetime.now(UTC)) - units.age(text)
+        now = current_time or datetime.now(UTC)
+        return now - units.age(text)
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
@@ -91,15 +93,18 @@ def baseline() -> None:
     """Accept the change that a night found as expected."""
 
 
+Nights = Annotated[
+    list[str],
+    argument(
+        "NIGHT...",
+        "A night: its id or the beginning of it, latest, or its folder; several are pooled.",
+    ),
+]
+
+
 @baseline_app.command("accept")
 def accept(
-    nights: Annotated[
-        list[str],
-        argument(
-            "NIGHT...",
-            "A night: its id or the beginning of it, latest, or its folder; several are pooled.",
-        ),
-    ],
+    nights: Nights,
     *,
     reason: Reason,
     by: By = "",
@@ -115,13 +120,17 @@ def accept(
     smaller.
     """
     with _open_history(history, config, *nights) as store:
+        accepted_captures = capture or ()
+        other_nights = nights[1:]
+        least_pairs = paired.least_pairs()
+        who = by or _login()
         accepted, refused = store.accept(
             nights[0],
-            capture or (),
+            accepted_captures,
             reason,
-            others=nights[1:],
-            least=paired.least_pairs(),
-            who=by or _login(),
+            others=other_nights,
+            least=least_pairs,
+            who=who,
         )
         night = store.night(accepted[0].night)
     columns = ("capture", "metric", "expected from now on")
@@ -136,9 +145,12 @@ def accept(
     console.show_hint("It holds for captures of the same work, from the next night on.")
 
 
+Night = Annotated[str, argument("NIGHT", "The accepted night: its id, or its beginning.")]
+
+
 @baseline_app.command("revoke")
 def revoke(
-    night: Annotated[str, argument("NIGHT", "The accepted night: its id, or its beginning.")],
+    night: Night,
     *,
     reason: Reason,
     by: By = "",
@@ -152,8 +164,10 @@ def revoke(
     night.
     """
     with _open_history(history, config, night) as store:
-        revoked = store.revoke(night, capture or (), reason, who=by or _login())
-    names = ", ".join(acceptance.capture for acceptance in revoked)
+        who = by or _login()
+        revoked = store.revoke(night, capture or (), reason, who=who)
+    capture_names = [acceptance.capture for acceptance in revoked]
+    names = ", ".join(capture_names)
     console.show_line(f"revoked: {revoked[0].night}, {names}")
 
 
@@ -169,7 +183,8 @@ def list_(
         by_machine = [
             nightly.listing.held_on(name, store.acceptances(name)) for name in store.machines()
         ]
-    entries = sorted(chain.from_iterable(by_machine), key=lambda entry: entry.accepted.at)
+    all_entries = chain.from_iterable(by_machine)
+    entries = sorted(all_entries, key=lambda entry: entry.accepted.at)
     if json:
         console.show_json(entries)
         return
@@ -177,24 +192,46 @@ def list_(
     rows: list[tuple[str, ...]] = []
     for entry in entries:
         accepted = entry.accepted
+        stamp = units.stamp(accepted.at)
+        holding = "no"
+        if entry.holds:
+            holding = "yes"
         row = (
-            units.stamp(accepted.at),
+            stamp,
             accepted.who,
             accepted.night,
             entry.machine,
             accepted.capture,
-            "yes" if entry.holds else "no",
+            holding,
             accepted.reason,
         )
         rows.append(row)
     if not rows:
         console.show_hint("Nothing was accepted; `tracekit baseline accept NIGHT --reason TEXT`.")
-    console.measurements(f"{len(entries)} accepted", columns, rows)
+    count_text = f"{len(entries)} accepted"
+    console.measurements(count_text, columns, rows)
 
 
 app = typer.Typer(rich_markup_mode=None)
 
 What = Annotated[str, argument("NIGHT|DIR", "A night, by its id or folder; or a run's folder.")]
+
+
+Plan = Annotated[str | None, option("NAME", "Only this plan.")]
+Machine = Annotated[str | None, option("NAME", "Only this machine.")]
+Capture = Annotated[str | None, option("NAME", "Only series of this capture.")]
+Metric = Annotated[str | None, option("NAME|all", "Show this metric in each night.")]
+Since = Annotated[str | None, option("TIME", "Nights since then: 30d, 12w, 2026-03-01.")]
+Until = Annotated[str | None, option("TIME", "Nights before then.")]
+Ended = Annotated[
+    Literal["ok", "regression", "failed", "inconclusive", "unjudged"] | None,
+    typer.Option("--outcome", help="Only nights with this outcome."),
+]
+Limit = Annotated[int, option("N", "List the last N nights.", min=1)]
+Export = Annotated[Path | None, option("FILE|-", "Write medians of each night into a file.")]
+Kind = Annotated[Format, typer.Option("--format", help="Format of --export.")]
+Samples = Annotated[bool, flag("--samples", "Export every value of every turn instead of medians.")]
+Html = Annotated[Path | None, option("FILE", "Write the trend page.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -203,25 +240,18 @@ def history(
     *,
     config: Config = None,
     history: History = "",
-    plan: Annotated[str | None, option("NAME", "Only this plan.")] = None,
-    machine: Annotated[str | None, option("NAME", "Only this machine.")] = None,
-    capture: Annotated[str | None, option("NAME", "Only series of this capture.")] = None,
-    metric: Annotated[str | None, option("NAME|all", "Show this metric in each night.")] = None,
-    since: Annotated[str | None, option("TIME", "Nights since then: 30d, 12w, 2026-03-01.")] = None,
-    until: Annotated[str | None, option("TIME", "Nights before then.")] = None,
-    ended: Annotated[
-        Literal["ok", "regression", "failed", "inconclusive", "unjudged"] | None,
-        typer.Option("--outcome", help="Only nights with this outcome."),
-    ] = None,
-    limit: Annotated[int, option("N", "List the last N nights.", min=1)] = 30,
-    export: Annotated[
-        Path | None, option("FILE|-", "Write medians of each night into a file.")
-    ] = None,
-    kind: Annotated[Format, typer.Option("--format", help="Format of --export.")] = "csv",
-    samples: Annotated[
-        bool, flag("--samples", "Export every value of every turn instead of medians.")
-    ] = False,
-    html: Annotated[Path | None, option("FILE", "Write the trend page.")] = None,
+    plan: Plan = None,
+    machine: Machine = None,
+    capture: Capture = None,
+    metric: Metric = None,
+    since: Since = None,
+    until: Until = None,
+    ended: Ended = None,
+    limit: Limit = 30,
+    export: Export = None,
+    kind: Kind = "csv",
+    samples: Samples = False,
+    html: Html = None,
     json: options.Json = False,
     force: options.Force = False,
 ) -> None:
@@ -234,11 +264,13 @@ def history(
     if context.invoked_subcommand is not None:
         return
 
+    first_time = _optional_time(since)
+    last_time = _optional_time(until)
     selection: dict[str, Any] = {
         "plan": plan,
         "machine": machine,
-        "since": _optional_time(since),
-        "until": _optional_time(until),
+        "since": first_time,
+        "until": last_time,
     }
     series_filter = {"capture": capture, "metric": metric}
     if metric == "all":
@@ -247,13 +279,15 @@ def history(
         raise UsageError("--samples needs --export.", hint="Add --export FILE --format csv")
     url = history_url(history, config)
     read_files = _drop_missing(config, nightly.file_of(url))
-    files = [file for file in _drop_missing(export, html) if file != console.STDOUT]
+    named_files = _drop_missing(export, html)
+    files = [file for file in named_files if file != console.STDOUT]
     with (
         outputs.writing(files, read_files, force=force),
         nightly.Store.connect(url, make=False) as store,
     ):
         if export is not None:
-            _export(store, selection | series_filter, export, kind, samples=samples)
+            night_filter = selection | series_filter
+            _export(store, night_filter, export, kind, samples=samples)
         if html is not None:
             _draw(store, url, selection, series_filter, html)
         if export is not None or html is not None:
@@ -265,7 +299,9 @@ def history(
 
 
 def _optional_time(text: str | None) -> datetime | None:
-    return time_of(text) if text else None
+    if not text:
+        return None
+    return time_of(text)
 
 
 def _drop_missing(*files: Path | None) -> list[Path]:
@@ -290,7 +326,8 @@ def sync(
     from tracekit.machine import own_name
 
     plan = nightly.read_plan(config, work=False)
-    done = nightly.memory.sync(plan, plan.machine or own_name(), history)
+    machine_name = plan.machine or own_name()
+    done = nightly.memory.sync(plan, machine_name, history)
     if json:
         _show_sync_json(done)
     else:
@@ -298,14 +335,18 @@ def sync(
     if done.fatal_error is not None:
         raise done.fatal_error
     if done.failed:
+        failed_count = len(done.failed)
+        failed_text = _count_nights(failed_count)
         raise InputError(
-            f"{_count_nights(len(done.failed))} could not be added.",
+            f"{failed_text} could not be added.",
             hint="Each is in its folder still; take a folder away whose night cannot be read.",
         )
 
 
 def _count_nights(number: int) -> str:
-    return "1 night" if number == 1 else f"{number} nights"
+    if number == 1:
+        return "1 night"
+    return f"{number} nights"
 
 
 def _show_sync_json(done: "nightly.memory.Synced") -> None:
@@ -359,7 +400,8 @@ def unpin(
 ) -> None:
     """Let prune remove a night or a run again."""
     with _open_history(history, config, what) as store:
-        console.show_line(store.pin(what, reason, pinned=False))
+        pin_text = store.pin(what, reason, pinned=False)
+        console.show_line(pin_text)
 
 
 def _export(
@@ -369,7 +411,8 @@ def _export(
     redact = redaction.own_redaction()
     with console.open_output(file) as opened:
         if samples:
-            nightly.listing.write_values(opened, store.samples(**selection), kind, redact)
+            samples_of_series = store.samples(**selection)
+            nightly.listing.write_values(opened, samples_of_series, kind, redact)
         else:
             nightly.listing.write_points(opened, series, kind, redact)
     if file != console.STDOUT:
@@ -384,18 +427,25 @@ def _show_nights(
     *,
     json: bool,
 ) -> None:
-    outcome = nightly.Outcome(outcome_name) if outcome_name else None
+    outcome = None
+    if outcome_name:
+        outcome = nightly.Outcome(outcome_name)
     nights = store.nights(**selection, outcome=outcome, limit=limit)
     lines = [nightly.listing.line(night) for night in nights]
     # If the limit cuts nights off, those that were missed before them are cut off, too.
-    if len(lines) == limit:
+    line_count = len(lines)
+    if line_count == limit:
         selection = selection | {"since": lines[0].started}
-    missed_nights = [] if outcome_name else store.missed_nights(**selection)
+    missed_nights = []
+    if not outcome_name:
+        missed_nights = store.missed_nights(**selection)
     if json:
         console.show_json({"nights": lines, "missed": missed_nights})
         return
-    columns, rows = nightly.listing.table_of(lines, missed_nights, store.list_pins())
-    console.measurements(_count_nights(len(lines)), columns, rows)
+    pins = store.list_pins()
+    columns, rows = nightly.listing.table_of(lines, missed_nights, pins)
+    nights_text = _count_nights(len(lines))
+    console.measurements(nights_text, columns, rows)
 
 
 def _show_series(
@@ -411,7 +461,8 @@ def _show_series(
     blank: list[str] = []
     for series in all_series:
         if selection["metric"] or any(point.pairs for point in series.points):
-            console.measurements(*nightly.listing.series_table(series))
+            series_parts = nightly.listing.series_table(series)
+            console.measurements(*series_parts)
         else:
             blank.append(f"{series.capture} {series.metric}")
     if blank:
@@ -426,13 +477,19 @@ def _draw(
     page: Path,
 ) -> None:
     file = nightly.file_of(url)
+    history_folder = None
+    if file:
+        history_folder = file.parent
+    drawn_series = store.require_series(**selection, **series_filter)
+    current_time = make_timestamp()
     html = nightly.draw_trend(
         store,
-        store.require_series(**selection, **series_filter),
+        drawn_series,
         page,
-        history_folder=file.parent if file else None,
-        now=make_timestamp(),
+        history_folder=history_folder,
+        now=current_time,
         **selection,
     )
-    write_whole(page, html.encode())
+    content = html.encode()
+    write_whole(page, content)
     console.show_written(page)

@@ -71,19 +71,22 @@ class _Root(typer.core.TyperGroup):
 
 def application(arguments: Sequence[str]) -> typer.Typer:
     """Return the command line, with the options of the workload that the arguments name."""
+    help_settings = {"help_option_names": ["-h", "--help"]}
     app = typer.Typer(
         cls=_Root,
         no_args_is_help=True,
         # Plain help starts in a third of the time.
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings=help_settings,
     )
     workload = None
     if arguments and arguments[0] in {"capture", "record"}:
         workload = named_workload(arguments[1:])
-    app.command("capture")(add_plan_options(stages.capture, workload))
-    app.command("record")(add_plan_options(stages.record, workload))
+    capture_command = add_plan_options(stages.capture, workload)
+    app.command("capture")(capture_command)
+    record_command = add_plan_options(stages.record, workload)
+    app.command("record")(record_command)
     app.command("export")(stages.export)
     app.command("analyze")(stages.analyze)
     app.command("report")(stages.report)
@@ -110,7 +113,10 @@ def application(arguments: Sequence[str]) -> typer.Typer:
     app.add_typer(nightly.app, name="nightly")
     app.add_typer(history.app, name="history")
     app.add_typer(history.baseline_app, name="baseline")
-    judged = arguments[1:] if arguments[:1] == ["verify-kernel"] else []
+    judged: Sequence[str] = []
+    first_words = arguments[:1]
+    if first_words == ["verify-kernel"]:
+        judged = arguments[1:]
     app.command("verify-kernel")(verify.with_parameters(judged))
     app.callback()(_global_options)
     # At each start typer prepares all commands that it is given: the one that is named is enough.
@@ -136,7 +142,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except SystemExit as end:
         is_judge = bool(_JUDGES.intersection(arguments[:1]))
         if is_judge and "--bisect" in arguments and isinstance(end.code, int):
-            sys.exit(console.bisect_code(end.code))
+            stop_code = console.bisect_code(end.code)
+            sys.exit(stop_code)
         raise
 
 
@@ -156,8 +163,10 @@ def _run(arguments: Sequence[str]) -> None:
     except OSError as error:
         if error.errno not in _PLACES:
             _report_bug()
-        message = f"{error.filename or 'A file'}: {error.strerror}."
-        failed = RecordingError(message, hint=files.remedy(error))
+        file_name = error.filename or "A file"
+        message = f"{file_name}: {error.strerror}."
+        hint = files.remedy(error)
+        failed = RecordingError(message, hint=hint)
     except Exception:  # noqa: BLE001  whatever it is, it is ours, and its traceback is kept
         _report_bug()
     else:
@@ -168,7 +177,8 @@ def _run(arguments: Sequence[str]) -> None:
 
 def _require_text(argument: str) -> None:
     """Raise UsageError for bytes that are not text, which no JSON could hold."""
-    if any("\ud800" <= letter <= "\udfff" for letter in argument):
+    is_surrogate = any("\ud800" <= letter <= "\udfff" for letter in argument)
+    if is_surrogate:
         raise UsageError(f"{argument!r} is not UTF-8 text.", hint="Rename it, or link to it.")
 
 

@@ -20,21 +20,26 @@ _REASON = 200  # characters
 _COMMANDS = ("install", "status", "uninstall")
 
 
+At = Annotated[
+    str | None,
+    option(
+        "HH:MM",
+        "Time of day, on this machine's clock.  [default: as it is installed, else 02:30]",
+    ),
+]
+Method = Annotated[
+    Literal["auto", "launchd", "systemd", "cron"],
+    typer.Option(help="Scheduler of the nights; cron prints a line for your crontab."),
+]
+InstallDryRun = Annotated[bool, flag("--dry-run", "Print the files; install nothing.")]
+
+
 def install(
     config: PlanFile = None,
     *,
-    at: Annotated[
-        str | None,
-        option(
-            "HH:MM",
-            "Time of day, on this machine's clock.  [default: as it is installed, else 02:30]",
-        ),
-    ] = None,
-    method: Annotated[
-        Literal["auto", "launchd", "systemd", "cron"],
-        typer.Option(help="Scheduler of the nights; cron prints a line for your crontab."),
-    ] = "auto",
-    dry_run: Annotated[bool, flag("--dry-run", "Print the files; install nothing.")] = False,
+    at: At = None,
+    method: Method = "auto",
+    dry_run: InstallDryRun = False,
 ) -> None:
     """Schedule a plan's nights, every day.
 
@@ -110,7 +115,9 @@ def uninstall(config: PlanFile = None) -> None:
 
 
 def _show_status(plan: "nightly.NightPlan", schedule_status: "nightly.Scheduled") -> None:
-    lines = [("plan", f"{plan.name}, {plan.file}"), *_installed_lines(schedule_status)]
+    installed_lines = _installed_lines(schedule_status)
+    plan_text = f"{plan.name}, {plan.file}"
+    lines = [("plan", plan_text), *installed_lines]
     if schedule_status.next is not None:
         lines.append(("next night", _moment(schedule_status.next)))
     if schedule_status.running:
@@ -120,8 +127,11 @@ def _show_status(plan: "nightly.NightPlan", schedule_status: "nightly.Scheduled"
         last_night = _describe_night(schedule_status.last)
     lines.append(("last night", last_night))
     if schedule_status.missed:
-        times = ", ".join(_moment(night) for night in schedule_status.missed[-7:])
-        lines.append(("missed", f"{len(schedule_status.missed)} since then: {times}"))
+        missed_nights = schedule_status.missed[-7:]
+        recent_times = [_moment(night) for night in missed_nights]
+        times = ", ".join(recent_times)
+        missed_count = len(schedule_status.missed)
+        lines.append(("missed", f"{missed_count} since then: {times}"))
     for name, words in lines:
         console.show_line(f"{name:<11}  {words}")
     console.show_warnings(schedule_status.remarks)
@@ -130,9 +140,12 @@ def _show_status(plan: "nightly.NightPlan", schedule_status: "nightly.Scheduled"
 def _installed_lines(schedule_status: "nightly.Scheduled") -> list[tuple[str, str]]:
     """Return the names and words of each installed job, or that there is none."""
     lines: list[tuple[str, str]] = []
-    for job, standing in zip(schedule_status.installed, schedule_status.standing, strict=True):
-        lines.append(("installed", f"{job.at:%H:%M} every day, {job.method}, {job.file}"))
-        loaded = {True: "yes", False: "no", None: "not known"}[standing.loaded]
+    job_states = zip(schedule_status.installed, schedule_status.standing, strict=True)
+    for job, standing in job_states:
+        job_text = f"{job.at:%H:%M} every day, {job.method}, {job.file}"
+        lines.append(("installed", job_text))
+        loaded_words = {True: "yes", False: "no", None: "not known"}
+        loaded = loaded_words[standing.loaded]
         if standing.words:
             loaded = f"{loaded}; {standing.words}"
         lines.append(("loaded", loaded))
@@ -182,28 +195,35 @@ def with_command(arguments: Sequence[str]) -> list[str]:
     return [name, "run", *words]
 
 
+Config = Annotated[
+    Path | None,
+    argument(
+        "CONFIG",
+        "The plan's file.  [default: the nearest tracekit.toml, or pyproject.toml that has "
+        "one, from here upwards]",
+    ),
+]
+DryRun = Annotated[
+    bool, flag("--dry-run", "Print the planned work and its duration; change nothing.")
+]
+Init = Annotated[bool, flag("--init", "Write a tracekit.toml to begin with.")]
+Rehearse = Annotated[
+    bool,
+    flag("--rehearse", "Measure the noise here, and whether the plan sees a slowdown."),
+]
+NoHistory = Annotated[bool, flag("--no-history", "Keep the night out of the history.")]
+
+
 @app.command("run")
 def run(
-    config: Annotated[
-        Path | None,
-        argument(
-            "CONFIG",
-            "The plan's file.  [default: the nearest tracekit.toml, or pyproject.toml that has "
-            "one, from here upwards]",
-        ),
-    ] = None,
+    config: Config = None,
     *,
-    dry_run: Annotated[
-        bool, flag("--dry-run", "Print the planned work and its duration; change nothing.")
-    ] = False,
-    init: Annotated[bool, flag("--init", "Write a tracekit.toml to begin with.")] = False,
-    rehearse: Annotated[
-        bool,
-        flag("--rehearse", "Measure the noise here, and whether the plan sees a slowdown."),
-    ] = False,
+    dry_run: DryRun = False,
+    init: Init = False,
+    rehearse: Rehearse = False,
     capture: options.Captures = None,
     bisect: options.Bisect = False,
-    no_history: Annotated[bool, flag("--no-history", "Keep the night out of the history.")] = False,
+    no_history: NoHistory = False,
     json: options.Json = False,
     open_page: options.OpenPage = False,
 ) -> None:
@@ -248,9 +268,8 @@ def run(
 
 
 def _write_starter(config: Path | None) -> None:
-    console.show_line(
-        nightly.document.write_starter(config) if config else nightly.document.write_starter()
-    )
+    starter = nightly.document.write_starter(config) if config else nightly.document.write_starter()
+    console.show_line(starter)
     console.show_hint("Change what it measures, then look: tracekit nightly --dry-run")
     console.show_hint(
         "Will it see a slowdown on this machine? In three minutes: tracekit nightly --rehearse"
@@ -271,7 +290,8 @@ def _show(
     open_page: bool,
 ) -> None:
     """Show a night and exit with its code; a regression comes before a later failure."""
-    folder = nightly.NightFolder(plan.output / night.id)
+    night_folder = plan.output / night.id
+    folder = nightly.NightFolder(night_folder)
     stored = night.kept and (failed is None or failed.stored)
     if json:
         console.show_json(_document(night, failed, stored=stored))
@@ -305,7 +325,9 @@ def _document(
         reason = failed.cause
     elif not night.kept:
         reason = "--no-history keeps it out."
-    return {**to_builtins(night), "history": {"stored": stored, "reason": reason}}
+    history = {"stored": stored, "reason": reason}
+    night_document = to_builtins(night)
+    return {**night_document, "history": history}
 
 
 def _rehearse(plan: "nightly.NightPlan", names: list[str], *, json: bool) -> None:
@@ -334,11 +356,15 @@ def _show_dry_run(plan: "nightly.NightPlan", names: list[str], *, json: bool) ->
     if json:
         console.show_json(preview)
     else:
-        lasts = f"{units.span(preview.estimate.seconds)} … {units.span(preview.estimate.most)}"
-        title = f"{plan.name}: {lasts} of {units.span(plan.budget)}"
+        least_span = units.span(preview.estimate.seconds)
+        most_span = units.span(preview.estimate.most)
+        lasts = f"{least_span} … {most_span}"
+        budget_span = units.span(plan.budget)
+        title = f"{plan.name}: {lasts} of {budget_span}"
         rows = nightly.dry_run.rows(plan, preview.estimate)
         console.measurements(title, nightly.dry_run.COLUMNS, rows)
-        for sentence in (*preview.estimate.assumptions, *preview.remarks):
+        sentences = (*preview.estimate.assumptions, *preview.remarks)
+        for sentence in sentences:
             console.show_hint(sentence)
     if preview.obstacles:
         raise UsageError("\n".join(preview.obstacles), hint="The night would fail there.")

@@ -39,7 +39,8 @@ def argument(metavar: str, meaning: str, **bounds: Any) -> Any:
 def options_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
     """Return the parameters of a function as options, without the one with `**`."""
     options: list[inspect.Parameter] = []
-    for parameter in inspect.signature(function, eval_str=True).parameters.values():
+    signature = inspect.signature(function, eval_str=True)
+    for parameter in signature.parameters.values():
         if parameter.kind is not parameter.VAR_KEYWORD:
             option_parameter = parameter.replace(kind=parameter.KEYWORD_ONLY)
             options.append(option_parameter)
@@ -57,10 +58,11 @@ def collect_options(
     parameters = options_of(function)
     for parameter in parameters:
         if parameter.name in taken_names:
+            hint = f"Give it another name in {file}."
             raise InputError(
                 f"{owner[0].upper()}{owner[1:]} has a parameter {parameter.name!r}, which is an "
                 "option of tracekit itself.",
-                hint=f"Give it another name in {file}.",
+                hint=hint,
             )
         if parameter.annotation is parameter.empty:
             raise _make_lack_error(parameter.name, "type", owner, file)
@@ -70,9 +72,10 @@ def collect_options(
 
 
 def _make_lack_error(name: str, missing_part: str, owner: str, file: Path) -> InputError:
+    hint = f"Write it like `{name}: int = 1` in {file}."
     return InputError(
         f"The parameter {name!r} of {owner} lacks its {missing_part}.",
-        hint=f"Write it like `{name}: int = 1` in {file}.",
+        hint=hint,
     )
 
 
@@ -142,61 +145,71 @@ Read = Annotated[
 _SECTION = re.compile(r"[A-Z][a-z]+:\n\s")  # of a docstring, such as Args
 
 
+Command = Annotated[list[str] | None, argument("-- COMMAND ARGS", "Record any program.")]
+PlanOfWorkload = Annotated[
+    str | None, option("NAME", "Workload to run; its parameters follow.", "--workload")
+]
+Attach = Annotated[int | None, option("PID", "Record a running process.", "--attach", min=1)]
+Recorder = Annotated[
+    plan.RecorderChoice,
+    typer.Option(help="auto is xctrace if available, else host: this machine's CPU."),
+]
+Method = Annotated[
+    plan.MethodChoice,
+    typer.Option(help="How xctrace records a workload; attach leaves its warm-up out."),
+]
+Template = Annotated[
+    list[str] | None,
+    option(
+        "NAME|PATH",
+        "Template of Instruments; may be given again.  [default: Metal System Trace]",
+    ),
+]
+Instrument = Annotated[
+    list[str] | None,
+    option("NAME", "Instrument to record besides the template; may be given again."),
+]
+Light = Annotated[
+    bool,
+    flag("--light", "Record the GPU's instruments alone: less is traced, and less is lost."),
+]
+Counters = Annotated[plan.CountersChoice, typer.Option(help="Whether to record GPU counters.")]
+Telemetry = Annotated[
+    plan.TelemetryChoice, typer.Option(help="Monitor of the machine's clock, power and heat.")
+]
+TimeLimit = Annotated[
+    str | None,
+    option(
+        "TIME",
+        "Longest time to record: 10s, 1500ms, 2m.  [default: 10s; on the host until 30 steps]",
+    ),
+]
+Warmup = Annotated[int, option("N", "Steps without a new pipeline before recording.", min=0)]
+After = Annotated[
+    str | None,
+    option("TIME", "Record a program from this time after its start; xctrace attaches to it."),
+]
+Repeats = Annotated[
+    int | None, option("N", "Stop after N steady steps.  [default: time limit]", min=1)
+]
+
+
 def plan_of(
     *,
-    command: Annotated[list[str] | None, argument("-- COMMAND ARGS", "Record any program.")] = None,
-    workload: Annotated[
-        str | None, option("NAME", "Workload to run; its parameters follow.", "--workload")
-    ] = None,
-    attach: Annotated[
-        int | None, option("PID", "Record a running process.", "--attach", min=1)
-    ] = None,
-    recorder: Annotated[
-        plan.RecorderChoice,
-        typer.Option(help="auto is xctrace if available, else host: this machine's CPU."),
-    ] = "auto",
-    method: Annotated[
-        plan.MethodChoice,
-        typer.Option(help="How xctrace records a workload; attach leaves its warm-up out."),
-    ] = "auto",
-    template: Annotated[
-        list[str] | None,
-        option(
-            "NAME|PATH",
-            "Template of Instruments; may be given again.  [default: Metal System Trace]",
-        ),
-    ] = None,
-    instrument: Annotated[
-        list[str] | None,
-        option("NAME", "Instrument to record besides the template; may be given again."),
-    ] = None,
-    light: Annotated[
-        bool,
-        flag("--light", "Record the GPU's instruments alone: less is traced, and less is lost."),
-    ] = False,
-    counters: Annotated[
-        plan.CountersChoice, typer.Option(help="Whether to record GPU counters.")
-    ] = "auto",
-    telemetry: Annotated[
-        plan.TelemetryChoice, typer.Option(help="Monitor of the machine's clock, power and heat.")
-    ] = "auto",
-    time_limit: Annotated[
-        str | None,
-        option(
-            "TIME",
-            "Longest time to record: 10s, 1500ms, 2m.  [default: 10s; on the host until 30 steps]",
-        ),
-    ] = None,
-    warmup: Annotated[
-        int, option("N", "Steps without a new pipeline before recording.", min=0)
-    ] = 5,
-    after: Annotated[
-        str | None,
-        option("TIME", "Record a program from this time after its start; xctrace attaches to it."),
-    ] = None,
-    repeats: Annotated[
-        int | None, option("N", "Stop after N steady steps.  [default: time limit]", min=1)
-    ] = None,
+    command: Command = None,
+    workload: PlanOfWorkload = None,
+    attach: Attach = None,
+    recorder: Recorder = "auto",
+    method: Method = "auto",
+    template: Template = None,
+    instrument: Instrument = None,
+    light: Light = False,
+    counters: Counters = "auto",
+    telemetry: Telemetry = "auto",
+    time_limit: TimeLimit = None,
+    warmup: Warmup = 5,
+    after: After = None,
+    repeats: Repeats = None,
     read: Read = None,
     output: Output = None,
     workloads: Workloads = None,
@@ -204,38 +217,52 @@ def plan_of(
 ) -> Plan:
     """Return the plan that a command line asks for."""
     if workload == plan.ANY_PROGRAM and not command:
+        hint = f"tracekit capture --workload {plan.ANY_PROGRAM} -- PROGRAM ARGS"
         raise UsageError(
             f"--workload {plan.ANY_PROGRAM} needs the program to record.",
-            hint=f"tracekit capture --workload {plan.ANY_PROGRAM} -- PROGRAM ARGS",
+            hint=hint,
         )
     found_workload = None
     if workload and workload != plan.ANY_PROGRAM:
         found_workload = find(workload, workloads)
+    parameter_values = {name: _to_builtin(value) for name, value in parameters.items()}
+    program_command = tuple(command or ())
+    templates = _choose_templates(template, light=light)
+    instruments = _choose_instruments(instrument, light=light)
+    time_limit_seconds = plan.seconds(time_limit or _TIME_LIMIT)
+    delay_seconds = None
+    if after:
+        delay_seconds = plan.seconds(after)
+    patterns = tuple(read or ())
+    step_count = 0
+    if not time_limit:
+        step_count = _STEPS
     return Plan(
         workload=found_workload,
-        parameters={name: _to_builtin(value) for name, value in parameters.items()},
-        command=tuple(command or ()),
+        parameters=parameter_values,
+        command=program_command,
         attach=attach,
         recorder=recorder,
         method=method,
-        templates=_choose_templates(template, light=light),
-        instruments=_choose_instruments(instrument, light=light),
+        templates=templates,
+        instruments=instruments,
         counters=counters,
         telemetry=telemetry,
-        time_limit=plan.seconds(time_limit or _TIME_LIMIT),
-        steps=0 if time_limit else _STEPS,
+        time_limit=time_limit_seconds,
+        steps=step_count,
         warmup=warmup,
-        after=plan.seconds(after) if after else None,
+        after=delay_seconds,
         repeats=repeats,
         output=output,
-        patterns=tuple(read or ()),
+        patterns=patterns,
     )
 
 
 def _choose_templates(template: list[str] | None, *, light: bool) -> tuple[str, ...]:
     """Return the templates of a command line; none with --light, which takes their place."""
     if not light:
-        return tuple(template or (plan.METAL_SYSTEM_TRACE,))
+        all_templates = template or (plan.METAL_SYSTEM_TRACE,)
+        return tuple(all_templates)
     if template:
         raise UsageError(
             "--light and --template contradict each other: --light records instruments alone.",
@@ -246,7 +273,11 @@ def _choose_templates(template: list[str] | None, *, light: bool) -> tuple[str, 
 
 def _choose_instruments(instrument: list[str] | None, *, light: bool) -> tuple[str, ...]:
     """Return the instruments of a command line, each once, those of --light first."""
-    wanted_names = (*(plan.LIGHT if light else ()), *(instrument or ()))
+    light_names = ()
+    if light:
+        light_names = plan.LIGHT
+    instrument_names = instrument or ()
+    wanted_names = (*light_names, *instrument_names)
     return tuple(dict.fromkeys(wanted_names))
 
 
@@ -269,15 +300,19 @@ def add_plan_options(command: FileCommand, workload: Workload | None) -> FileCom
         command(plan_of(**values), **command_values)
 
     if workload is not None:
-        wrapper.__doc__ = f"{inspect.getdoc(command)}\n\n{_describe(workload)}"
+        command_doc = inspect.getdoc(command)
+        workload_doc = _describe(workload)
+        wrapper.__doc__ = f"{command_doc}\n\n{workload_doc}"
     return set_signature(wrapper, parameters)
 
 
 def _describe(workload: Workload) -> str:
     """Return the docstring of a workload without sections such as Args."""
     text = inspect.getdoc(workload.prepare) or "it has no description."
-    paragraphs = [part for part in text.split("\n\n") if not _SECTION.match(part)]
-    return f"The workload {workload.name}: " + "\n\n".join(paragraphs)
+    parts = text.split("\n\n")
+    paragraphs = [part for part in parts if not _SECTION.match(part)]
+    further_text = "\n\n".join(paragraphs)
+    return f"The workload {workload.name}: " + further_text
 
 
 def named_workload(arguments: Sequence[str]) -> Workload | None:

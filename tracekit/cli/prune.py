@@ -13,22 +13,27 @@ from tracekit.cli.options import argument, flag, option
 _SHOWN = 20  # lines for each person to read; --json has all
 
 
+Folders = Annotated[
+    list[Path] | None,
+    argument("DIR…", "Folders of runs and nights.  [default: bench/traces, and the plan's]"),
+]
+Keep = Annotated[str | None, option("AGE", "Prune runs older than this: 12h, 30d, 6w.")]
+MaxSize = Annotated[
+    str | None, option("SIZE", "Prune the oldest until the total is at most: 50GB, 800MiB.")
+]
+Newest = Annotated[int, option("N", "Runs of each folder that stay whole.", min=0)]
+DryRun = Annotated[bool, flag("--dry-run", "List the files to remove; change nothing.")]
+
+
 def prune(
-    folders: Annotated[
-        list[Path] | None,
-        argument("DIR…", "Folders of runs and nights.  [default: bench/traces, and the plan's]"),
-    ] = None,
+    folders: Folders = None,
     *,
-    keep: Annotated[str | None, option("AGE", "Prune runs older than this: 12h, 30d, 6w.")] = None,
-    max_size: Annotated[
-        str | None, option("SIZE", "Prune the oldest until the total is at most: 50GB, 800MiB.")
-    ] = None,
-    newest: Annotated[int, option("N", "Runs of each folder that stay whole.", min=0)] = 3,
+    keep: Keep = None,
+    max_size: MaxSize = None,
+    newest: Newest = 3,
     config: Config = None,
     history: History = "",
-    dry_run: Annotated[
-        bool, flag("--dry-run", "List the files to remove; change nothing.")
-    ] = False,
+    dry_run: DryRun = False,
     json: options.Json = False,
 ) -> None:
     """Free disk space by removing the bundles of old runs.
@@ -40,9 +45,15 @@ def prune(
 
     Exit code 3: something could not be removed; the others were.
     """
+    longest_age = None
+    if keep is not None:
+        longest_age = units.age(keep)
+    max_bytes = None
+    if max_size is not None:
+        max_bytes = units.size_of(max_size)
     limits = nightly.pruning.PruneLimits(
-        keep=None if keep is None else units.age(keep),
-        max_bytes=None if max_size is None else units.size_of(max_size),
+        keep=longest_age,
+        max_bytes=max_bytes,
         newest=newest,
     )
     plan = _plan(config)
@@ -65,8 +76,9 @@ def prune(
     else:
         _show(done)
     if done.failed:
+        first_failure = done.failed[0]
         raise RecordingError(
-            f"{len(done.failed)} could not be pruned: {done.failed[0]}", hint="The others were."
+            f"{len(done.failed)} could not be pruned: {first_failure}", hint="The others were."
         )
 
 
@@ -90,8 +102,9 @@ def _defaults(plan: "nightly.NightPlan | None") -> list[Path]:
         default_folders.append(plan.output)
     existing_folders = [folder for folder in default_folders if folder.is_dir()]
     if not existing_folders:
+        folder_names = " and no ".join(map(str, default_folders))
         raise UsageError(
-            f"There is nothing to prune: no {' and no '.join(map(str, default_folders))}.",
+            f"There is nothing to prune: no {folder_names}.",
             hint="Name a folder of runs.",
         )
     return existing_folders
@@ -108,23 +121,28 @@ def _protection(url: str) -> "nightly.pruning.Protection":
         )  # no night was kept yet, so none can be pinned or accepted
     with nightly.Store.connect(url, make=False) as store:
         trends = [(series, nightly.trend_of(series)) for series in store.series()]
-        return nightly.pruning.protection(trends, store.acceptances(), store.list_pins())
+        acceptances = store.acceptances()
+        return nightly.pruning.protection(trends, acceptances, store.list_pins())
 
 
 def _show(done: "nightly.pruning.Pruned") -> None:
-    conditional = "would be " if done.dry else ""
+    conditional = ""
+    if done.dry:
+        conditional = "would be "
     _show_removed(done, f"{conditional}removed")
-    stays = Counter(entry.why for entry in (*done.kept, *done.stayed))
+    all_kept = (*done.kept, *done.stayed)
+    stays = Counter(entry.why for entry in all_kept)
     if stays:
-        stay_rows = [(str(count), reason) for reason, count in stays.most_common()]
+        common_stays = stays.most_common()
+        stay_rows = [(str(count), reason) for reason, count in common_stays]
         console.measurements("kept", ("paths", "why"), stay_rows)
     if not (done.removed or done.kept or done.stayed or done.failed):
         console.show_warnings(["There is no run and no night to prune."])
     verb = f"{conditional}freed"
-    console.show_line(
-        f"{units.size(done.freed_bytes)} {verb}; {units.size(done.after)} of "
-        f"{units.size(done.before)} left"
-    )
+    freed_text = units.size(done.freed_bytes)
+    size_after = units.size(done.after)
+    size_before = units.size(done.before)
+    console.show_line(f"{freed_text} {verb}; {size_after} of {size_before} left")
     if done.missing:
         console.show_warnings(
             [f"That is {units.size(done.missing)} more than --max-size: the rest has to stay."]

@@ -10,15 +10,16 @@ from tracekit.base import UsageError, outputs, write_whole
 from tracekit.cli import console, options
 from tracekit.cli.options import argument, flag, option
 
+Folder = Annotated[Path, argument("[DIR]", "Folder of runs.", file_okay=False)]
+Markdown = Annotated[
+    Path | None, option("FILE|-", "Write a table in Markdown as well, or print it.")
+]
+
 
 def index(
-    folder: Annotated[Path, argument("[DIR]", "Folder of runs.", file_okay=False)] = Path(
-        "bench/traces"
-    ),
+    folder: Folder = Path("bench/traces"),
     *,
-    markdown: Annotated[
-        Path | None, option("FILE|-", "Write a table in Markdown as well, or print it.")
-    ] = None,
+    markdown: Markdown = None,
     open_page: options.OpenPage = False,
     force: options.Force = False,
 ) -> None:
@@ -34,7 +35,8 @@ def index(
     with outputs.writing(files, force=force):
         page = fleet.write_index(folder)
         if markdown == console.STDOUT:
-            console.show_line(fleet.index_markdown(folder).rstrip("\n"))
+            index_text = fleet.index_markdown(folder).rstrip("\n")
+            console.show_line(index_text)
         elif markdown is not None:
             write_whole(markdown, fleet.index_markdown(folder).encode())
             console.show_written(markdown)
@@ -44,23 +46,31 @@ def index(
         typer.launch(page.resolve().as_uri())
 
 
+Sql = Annotated[str | None, argument("SQL", "One query, in DuckDB's SQL.")]
+Sources = Annotated[
+    list[Path] | None,
+    argument("[SOURCE…]", "Runs, folders of runs, batches, bundles.  [default: bench/traces]"),
+]
+Output = Annotated[
+    str | None, option("FILE|-", "Write all rows: .parquet, .csv, .json; - is stdout.")
+]
+Form = Annotated[
+    Literal["parquet", "csv", "json"] | None,
+    typer.Option("--format", help="Format, if FILE's extension does not give it."),
+]
+Rows = Annotated[int, option("N", "Rows to show.", min=1)]
+QueryList = Annotated[bool, flag("--list", "List the tables, and how many runs have them.")]
+
+
 def query(
-    sql: Annotated[str | None, argument("SQL", "One query, in DuckDB's SQL.")] = None,
-    sources: Annotated[
-        list[Path] | None,
-        argument("[SOURCE…]", "Runs, folders of runs, batches, bundles.  [default: bench/traces]"),
-    ] = None,
+    sql: Sql = None,
+    sources: Sources = None,
     *,
-    output: Annotated[
-        str | None, option("FILE|-", "Write all rows: .parquet, .csv, .json; - is stdout.")
-    ] = None,
-    form: Annotated[
-        Literal["parquet", "csv", "json"] | None,
-        typer.Option("--format", help="Format, if FILE's extension does not give it."),
-    ] = None,
-    rows: Annotated[int, option("N", "Rows to show.", min=1)] = 20,
+    output: Output = None,
+    form: Form = None,
+    rows: Rows = 20,
     run_number: options.RunNumber = None,
-    list_: Annotated[bool, flag("--list", "List the tables, and how many runs have them.")] = False,
+    list_: QueryList = False,
     force: options.Force = False,
 ) -> None:
     """Query the tables of all runs in SQL.
@@ -124,8 +134,10 @@ def _list(sources: list[Path], run_number: int | None) -> None:
 
 
 def _show(answer: "fleet.QueryResult", rows: int) -> None:
-    shown_rows, total = answer.fetch_first_rows(rows, short=console.looked_at())
-    console.table(list(answer.types), shown_rows, headed=True)
+    short = console.looked_at()
+    shown_rows, total = answer.fetch_first_rows(rows, short=short)
+    columns = list(answer.types)
+    console.table(columns, shown_rows, headed=True)
     if total > len(shown_rows):
         console.show_hint(
             f"{total - len(shown_rows):,} more rows of {total:,}; --rows shows more, "

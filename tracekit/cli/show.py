@@ -16,14 +16,18 @@ from tracekit.cli.options import argument, flag, option
 _WIDEST = 600  # characters of a list of columns
 
 
+Run = Annotated[Path, argument("RUN|X.trace", "Folder of a run, or a bundle.")]
+TablesName = Annotated[str | None, argument("[NAME]", "Table to show.")]
+Output = Annotated[Path | None, option("FILE", "Write the table: .parquet, .csv or .feather.")]
+Rows = Annotated[int, option("N", "Rows to show.", min=1)]
+
+
 def tables(
-    run: Annotated[Path, argument("RUN|X.trace", "Folder of a run, or a bundle.")],
-    name: Annotated[str | None, argument("[NAME]", "Table to show.")] = None,
+    run: Run,
+    name: TablesName = None,
     *,
-    output: Annotated[
-        Path | None, option("FILE", "Write the table: .parquet, .csv or .feather.")
-    ] = None,
-    rows: Annotated[int, option("N", "Rows to show.", min=1)] = 20,
+    output: Output = None,
+    rows: Rows = 20,
     table: options.TablePlace = None,
     run_number: options.RunNumber = None,
     force: options.Force = False,
@@ -40,19 +44,24 @@ def tables(
     choice = traces.Choice(run_number)
     if name is None:
         choice = traces.Choice(run_number, table)
-    written_files = [output] if output else []
+    written_files: list[Path] = []
+    if output:
+        written_files = [output]
     with outputs.writing(written_files, [run], force=force):
         if traces.is_bundle(run):
             run_tables = traces.tables_of_bundle(run, choice)
         else:
-            run_tables = tracekit.pipeline.tables_of(Recording(run), choice)
+            recording = Recording(run)
+            run_tables = tracekit.pipeline.tables_of(recording, choice)
         if name is not None:
             _show_table(run_tables, name, table, output, rows)
         elif output is None:
-            console.table(("table", "rows", "columns"), list(_entries(run_tables)))
+            table_entries = list(_entries(run_tables))
+            console.table(("table", "rows", "columns"), table_entries)
         else:
             names = ", ".join(run_tables)
-            raise UsageError("--output writes one table.", hint=f"Name it: {names}.")
+            hint = f"Name it: {names}."
+            raise UsageError("--output writes one table.", hint=hint)
         console.show_warnings(run_tables.warnings)
         if name is None and set(run_tables) <= {traces.losses.LOSSES}:
             raise _none_in(run)
@@ -74,10 +83,13 @@ def _none_in(run: Path) -> InconclusiveError:
     recording = Recording(run)
     states: list[str] = []
     if recording.provenance_file.exists():
-        for name, stage in recording.provenance().unfinished_stages.items():
+        unfinished_stages = recording.provenance().unfinished_stages
+        for name, stage in unfinished_stages.items():
             state = f"The stage {name} is {stage.state}. {stage.message}"
             states.append(state)
-    return InconclusiveError(f"{run} has no tables.", hint=" ".join(states).strip())
+    state_text = " ".join(states)
+    hint = state_text.strip()
+    return InconclusiveError(f"{run} has no tables.", hint=hint)
 
 
 def _entries(run_tables: "traces.Tables") -> Iterator[tuple[str, str, str]]:
@@ -98,18 +110,24 @@ def _measure_table(
         frame = run_tables.chosen(name, table=choice.table, run=choice.run)
     except TracekitError as error:
         return "", f"not available: {error}"
-    columns = shorten(", ".join(frame.columns), _WIDEST, placeholder=" …")
+    column_names = ", ".join(frame.columns)
+    columns = shorten(column_names, _WIDEST, placeholder=" …")
     return f"{len(frame):,}", columns
 
 
 def workloads(*, workloads: options.Workloads = None) -> None:
     """List the workloads that can be recorded."""
-    entries = [(entry.name, entry.summary) for entry in workload.all_workloads(workloads)]
+    all_workloads = workload.all_workloads(workloads)
+    entries = [(entry.name, entry.summary) for entry in all_workloads]
     program = (workload.plan.ANY_PROGRAM, "Run any program: put it after --, with its arguments.")
-    console.table(("workload", "description"), sorted([*entries, program]))
+    all_entries = sorted([*entries, program])
+    console.table(("workload", "description"), all_entries)
 
 
-def rules(name: Annotated[str | None, argument("[RULE]", "Rule to explain.")] = None) -> None:
+Name = Annotated[str | None, argument("[RULE]", "Rule to explain.")]
+
+
+def rules(name: Name = None) -> None:
     """List the rules, or explain one."""
     if name is None:
         titles = [(rule.name, rule.title) for rule in analysis.RULES.values()]
@@ -122,15 +140,19 @@ def rules(name: Annotated[str | None, argument("[RULE]", "Rule to explain.")] = 
         console.show_text("\n", (head, "bold"), f"\n  {text}")
 
 
+Page = Annotated[bool, flag("--page", "The page, in the browser.")]
+Trace = Annotated[bool, flag("--trace", "The bundle, in Instruments.")]
+Gputrace = Annotated[bool, flag("--gputrace", "The GPU frame capture, in Xcode.")]
+OnlyPrint = Annotated[bool, flag("--print", "Print the command line instead of running it.")]
+
+
 def open_(
     run: options.RunFolder,
     *,
-    page: Annotated[bool, flag("--page", "The page, in the browser.")] = False,
-    trace: Annotated[bool, flag("--trace", "The bundle, in Instruments.")] = False,
-    gputrace: Annotated[bool, flag("--gputrace", "The GPU frame capture, in Xcode.")] = False,
-    only_print: Annotated[
-        bool, flag("--print", "Print the command line instead of running it.")
-    ] = False,
+    page: Page = False,
+    trace: Trace = False,
+    gputrace: Gputrace = False,
+    only_print: OnlyPrint = False,
 ) -> None:
     """Open a run's page, bundle or GPU frame capture.
 
@@ -146,7 +168,9 @@ def open_(
         kinds.append("gputrace")
     if len(kinds) > 1:
         raise UsageError("Open one thing at a time: --page, --trace or --gputrace.")
-    kind = kinds[0] if kinds else None
+    kind = None
+    if kinds:
+        kind = kinds[0]
     opening = record.opening(Recording(run), kind)
     console.show_warnings(opening.warnings)
     if only_print:

@@ -82,19 +82,24 @@ def record(plan: Plan) -> None:
     tracekit.pipeline.require_target_rows(recording)
 
 
+ExportSource = Annotated[Path, argument("RUN|X.trace", "Folder of a run, or a bundle.")]
+Output = Annotated[
+    Path | None,
+    argument(
+        "[OUTDIR]", "New folder for a bundle's tables; a run has its own.  [default: X-exports]"
+    ),
+]
+Tables = Annotated[
+    str | None,
+    option("all|needed|NAME,…", "Tables to export.  [default: needed; of a bundle all]"),
+]
+
+
 def export(
-    source: Annotated[Path, argument("RUN|X.trace", "Folder of a run, or a bundle.")],
-    output: Annotated[
-        Path | None,
-        argument(
-            "[OUTDIR]", "New folder for a bundle's tables; a run has its own.  [default: X-exports]"
-        ),
-    ] = None,
+    source: ExportSource,
+    output: Output = None,
     *,
-    tables: Annotated[
-        str | None,
-        option("all|needed|NAME,…", "Tables to export.  [default: needed; of a bundle all]"),
-    ] = None,
+    tables: Tables = None,
     run_number: options.RunNumber = None,
 ) -> None:
     """Write the tables of a recording as XML.
@@ -119,7 +124,8 @@ def export(
         )
     recording = Recording(source)
     with console.progress("export") as progress:
-        tracekit.pipeline.export(recording, progress, tables=tables or "needed")
+        wanted_tables = tables or "needed"
+        tracekit.pipeline.export(recording, progress, tables=wanted_tables)
     console.show_folders([recording], "analyze")
     console.show_warnings(recording.provenance().warnings)
     tracekit.pipeline.require_target_rows(recording)
@@ -131,7 +137,8 @@ def _export_bundle(bundle: Path, output: Path | None, tables: str, run: int | No
     outputs.require_apart([output], [bundle])
     with console.progress("export") as progress:
         choose_schemas = tracekit.pipeline.wanted_tables(tables)
-        done = traces.write_exports(traces.Bundle(bundle), output, choose_schemas, progress, run)
+        bundle_files = traces.Bundle(bundle)
+        done = traces.write_exports(bundle_files, output, choose_schemas, progress, run)
     console.show_line(output)
     console.show_warnings(done.warnings)
 
@@ -167,24 +174,30 @@ def report(
 ) -> None:
     """Write the page about a run's result."""
     with console.progress("report") as progress:
-        page = tracekit.pipeline.report(Recording(run), progress, redacted=not no_redact)
+        recording = Recording(run)
+        page = tracekit.pipeline.report(recording, progress, redacted=not no_redact)
     console.show_line(page)
     if open_page:
         typer.launch(page.resolve().as_uri())
 
 
+Source = Annotated[Path, argument("RUN|X.trace", "Run or bundle that was never saved.")]
+Template = Annotated[
+    str | None,
+    option("NAME|FILE", "Template to import with.  [default: the run's]", "--template"),
+]
+TimeLimit = Annotated[
+    str | None,
+    option("TIME", "Longest import, such as 20m.  [default: by size]", "--time-limit"),
+]
+
+
 def recover(
-    source: Annotated[Path, argument("RUN|X.trace", "Run or bundle that was never saved.")],
+    source: Source,
     *,
     output: options.Output = None,
-    template: Annotated[
-        str | None,
-        option("NAME|FILE", "Template to import with.  [default: the run's]", "--template"),
-    ] = None,
-    time_limit: Annotated[
-        str | None,
-        option("TIME", "Longest import, such as 20m.  [default: by size]", "--time-limit"),
-    ] = None,
+    template: Template = None,
+    time_limit: TimeLimit = None,
 ) -> None:
     """Make a run of a recording whose recorder was killed.
 
@@ -194,19 +207,25 @@ def recover(
     gate: its end and all events that were not written yet are missing.
     """
     with console.progress("recover") as progress:
+        seconds = None
+        if time_limit:
+            seconds = workload_plan.seconds(time_limit)
         recording = tracekit.pipeline.recover(
             source,
             output,
             progress,
             template=template,
-            seconds=workload_plan.seconds(time_limit) if time_limit else None,
+            seconds=seconds,
         )
     console.show_folders([recording], "analyze")
     console.show_warnings(recording.provenance().warnings)
 
 
+Paths = Annotated[list[Path], argument("PATH…", "Bundles, exports, counters, folders.")]
+
+
 def import_(
-    paths: Annotated[list[Path], argument("PATH…", "Bundles, exports, counters, folders.")],
+    paths: Paths,
     *,
     output: options.Output = None,
     target: options.Target = None,

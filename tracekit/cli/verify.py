@@ -15,21 +15,24 @@ from tracekit.base import InterruptedRunError, UsageError, outputs, save
 from tracekit.cli import console, options
 from tracekit.cli.options import FileCommand, argument, collect_options, flag, option, set_signature
 
+Quick = Annotated[bool, flag("--quick", "Only the short grid.")]
+Emulate = Annotated[bool, flag("--emulate", "Run the Metal kernels on the CPU.")]
+Case = Annotated[list[str] | None, option("NAME", "Only this case; may be given again.", "--case")]
+ParitySeed = Annotated[int, typer.Option(min=0, help="Seed of all contents.")]
+Output = Annotated[Path | None, option("FILE", "Write all errors as JSON.", "--output", "-o")]
+ParityList = Annotated[bool, flag("--list", "List the cases, and run none.")]
+
 
 def parity(
     *,
-    quick: Annotated[bool, flag("--quick", "Only the short grid.")] = False,
-    emulate: Annotated[bool, flag("--emulate", "Run the Metal kernels on the CPU.")] = False,
-    case: Annotated[
-        list[str] | None, option("NAME", "Only this case; may be given again.", "--case")
-    ] = None,
+    quick: Quick = False,
+    emulate: Emulate = False,
+    case: Case = None,
     subject: options.Subjects = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all contents.")] = 0,
-    output: Annotated[
-        Path | None, option("FILE", "Write all errors as JSON.", "--output", "-o")
-    ] = None,
+    seed: ParitySeed = 0,
+    output: Output = None,
     json: options.Json = False,
-    list_: Annotated[bool, flag("--list", "List the cases, and run none.")] = False,
+    list_: ParityList = False,
     force: options.Force = False,
 ) -> None:
     """Check paged against dense attention.
@@ -45,15 +48,19 @@ def parity(
     else:
         cases = tuple(point for point in lab.parity.GRID if point.quick or not quick)
     if list_:
-        console.table(("case", "lengths"), [(point.name, str(point.lens)) for point in cases])
+        case_rows = [(point.name, str(point.lens)) for point in cases]
+        console.table(("case", "lengths"), case_rows)
         return
     if output is not None and output.suffix != ".json":
         raise UsageError(
             f"--output writes JSON; {output} ends in something else.",
             hint="Name a file that ends in .json.",
         )
-    chosen = lab.parity.chosen_implementations(subject or [], emulate=emulate)
-    written_files = [output] if output else []
+    subjects = subject or []
+    chosen = lab.parity.chosen_implementations(subjects, emulate=emulate)
+    written_files: list[Path] = []
+    if output:
+        written_files = [output]
     with outputs.writing(written_files, force=force):
         with console.progress("parity") as progress:
             done = lab.parity.run_parity(
@@ -70,25 +77,30 @@ def parity(
 
 
 def _show(done: "lab.parity.Parity") -> None:
-    cases = len({outcome.case for outcome in done.outcomes})
+    case_names = {outcome.case for outcome in done.outcomes}
+    cases = len(case_names)
+    parity_rows = lab.parity.rows(done)
     console.measurements(
         f"parity: {cases} cases, MLX on the {done.backend}",
         lab.parity.COLUMNS,
-        lab.parity.rows(done),
+        parity_rows,
     )
     console.show_hint(f"Errors are relative: {base.tolerances.NORM}.")
     if not done.emulated and done.backend != "metal":
         console.show_hint("The Metal kernels did not run: there is no Metal. --emulate runs them.")
     if done.worst is not None:
-        console.show_hint(f"Nearest to its bound: {lab.parity.repeat(done.worst, done)}")
+        repetition = lab.parity.repeat(done.worst, done)
+        console.show_hint(f"Nearest to its bound: {repetition}")
 
 
 def _end(done: "lab.parity.Parity") -> None:
     for breach in done.breaches:
         difference = ""
         if breach.apart is not None:
-            difference = f", {lab.parity.error_words(breach.apart)} from dense"
-        error = f"error {lab.parity.error_words(breach.error)}{difference}; bound {breach.bound:g}"
+            apart_text = lab.parity.error_words(breach.apart)
+            difference = f", {apart_text} from dense"
+        error_text = lab.parity.error_words(breach.error)
+        error = f"error {error_text}{difference}; bound {breach.bound:g}"
         reason = breach.failure or error
         console.show_warnings([f"{breach.subject} on {breach.case}: {reason}"])
     if done.breaches and done.worst is not None:
@@ -109,58 +121,69 @@ _OF_METAL = (
 )
 
 
+Subject = Annotated[str, argument("FILE|NAME", "FILE.metal, FILE.py, a shipped kernel, or all.")]
+Order = Annotated[
+    Literal["all", "ascending", "descending", "random"],
+    typer.Option(help="Order in which threads run."),
+]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of inputs and of the random order.")]
+Lenient = Annotated[
+    bool, flag("--lenient", "Allow some lanes to skip a simdgroup operation, as Metal does.")
+]
+Patience = Annotated[
+    float, option("SECONDS", "Longest time of a launch: some never end.", min=0.001)
+]
+Function = Annotated[str, option("NAME", "FILE.metal: the kernel.  [default: the only one]")]
+Template = Annotated[str, option("ARGS", 'FILE.metal: template arguments: "float16_t, 128".')]
+Buffer = Annotated[
+    list[str] | None,
+    option(
+        "NAME=SPEC",
+        "FILE.metal: q=float16[16,128], n=int32=7, t=int32[8]=0:64, x=FILE.npy.",
+        "--buffer",
+    ),
+]
+Grid = Annotated[str, option("X,Y,Z", "FILE.metal: threads to launch.")]
+Threadgroup = Annotated[str, option("X,Y,Z", "FILE.metal: threads of a threadgroup.")]
+ThreadgroupMemory = Annotated[
+    list[str] | None, option("INDEX=BYTES", "FILE.metal: memory of [[threadgroup(INDEX)]].")
+]
+Constant = Annotated[
+    list[str] | None, option("INDEX=VALUE", "FILE.metal: function constant.", "--constant")
+]
+Include = Annotated[
+    list[str] | None, option("FOLDER", "FILE.metal: folder of its #include files.", "--include")
+]
+Expect = Annotated[
+    list[str] | None, option("NAME=FILE.npy", "FILE.metal: the expected contents.", "--expect")
+]
+Bound = Annotated[
+    float | None,
+    typer.Option(
+        min=0, help="FILE.metal: error allowed, relative.  [default: 1e-5, 2e-3, 2e-2 by dtype]"
+    ),
+]
+
+
 def verify_kernel(
     context: typer.Context,
-    subject: Annotated[
-        str, argument("FILE|NAME", "FILE.metal, FILE.py, a shipped kernel, or all.")
-    ],
+    subject: Subject,
     *,
-    order: Annotated[
-        Literal["all", "ascending", "descending", "random"],
-        typer.Option(help="Order in which threads run."),
-    ] = "all",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of inputs and of the random order.")] = 0,
-    lenient: Annotated[
-        bool, flag("--lenient", "Allow some lanes to skip a simdgroup operation, as Metal does.")
-    ] = False,
-    patience: Annotated[
-        float, option("SECONDS", "Longest time of a launch: some never end.", min=0.001)
-    ] = 60.0,
+    order: Order = "all",
+    seed: Seed = 0,
+    lenient: Lenient = False,
+    patience: Patience = 60.0,
     json: options.Json = False,
-    function: Annotated[
-        str, option("NAME", "FILE.metal: the kernel.  [default: the only one]")
-    ] = "",
-    template: Annotated[
-        str, option("ARGS", 'FILE.metal: template arguments: "float16_t, 128".')
-    ] = "",
-    buffer: Annotated[
-        list[str] | None,
-        option(
-            "NAME=SPEC",
-            "FILE.metal: q=float16[16,128], n=int32=7, t=int32[8]=0:64, x=FILE.npy.",
-            "--buffer",
-        ),
-    ] = None,
-    grid: Annotated[str, option("X,Y,Z", "FILE.metal: threads to launch.")] = "",
-    threadgroup: Annotated[str, option("X,Y,Z", "FILE.metal: threads of a threadgroup.")] = "",
-    threadgroup_memory: Annotated[
-        list[str] | None, option("INDEX=BYTES", "FILE.metal: memory of [[threadgroup(INDEX)]].")
-    ] = None,
-    constant: Annotated[
-        list[str] | None, option("INDEX=VALUE", "FILE.metal: function constant.", "--constant")
-    ] = None,
-    include: Annotated[
-        list[str] | None, option("FOLDER", "FILE.metal: folder of its #include files.", "--include")
-    ] = None,
-    expect: Annotated[
-        list[str] | None, option("NAME=FILE.npy", "FILE.metal: the expected contents.", "--expect")
-    ] = None,
-    bound: Annotated[
-        float | None,
-        typer.Option(
-            min=0, help="FILE.metal: error allowed, relative.  [default: 1e-5, 2e-3, 2e-2 by dtype]"
-        ),
-    ] = None,
+    function: Function = "",
+    template: Template = "",
+    buffer: Buffer = None,
+    grid: Grid = "",
+    threadgroup: Threadgroup = "",
+    threadgroup_memory: ThreadgroupMemory = None,
+    constant: Constant = None,
+    include: Include = None,
+    expect: Expect = None,
+    bound: Bound = None,
     **parameters: Any,
 ) -> None:
     """Run a Metal kernel on the CPU and judge it.
@@ -178,9 +201,9 @@ def verify_kernel(
     if not subject.endswith(_METAL):
         for name in _OF_METAL:
             if is_given(name):
+                option_name = name.replace("_", "-")
                 raise UsageError(
-                    f"--{name.replace('_', '-')} is for a FILE.metal; {subject} has its own "
-                    "launch.",
+                    f"--{option_name} is for a FILE.metal; {subject} has its own launch.",
                 )
     launch = lab.LaunchWords(
         function,
@@ -204,7 +227,8 @@ def verify_kernel(
     def iter_verifications() -> Iterator[lab.Verification]:
         with closing(_subjects(subject, launch, given_parameters, seed)) as subjects:
             for verified_case in subjects:
-                with console.progress(lab.case(verified_case.name, verified_case.parameters)):
+                case_title = lab.case(verified_case.name, verified_case.parameters)
+                with console.progress(case_title):
                     verification = lab.verify(verified_case, orders)
                 yield verification
 
@@ -238,7 +262,8 @@ def _find_check(arguments: Sequence[str]) -> "lab.Declared | None":
         return None
 
     for word in arguments:
-        if word in lab.shipped_names():
+        shipped_names = lab.shipped_names()
+        if word in shipped_names:
             return lab.shipped_check(word)
         if word.endswith(_PYTHON) and not word.startswith("-"):
             return lab.load(Path(word))
@@ -270,7 +295,9 @@ def _show_verifications(verifications: "Iterator[lab.Verification]", *, as_json:
         console.show_json({"verifications": everything, "not_proven": lab.NOT_PROVEN})
         return any(verification.defects for verification in everything)
     first_two = list(islice(verifications, 2))
-    describe = lab.in_full if len(first_two) == 1 else lab.in_short
+    describe = lab.in_short
+    if len(first_two) == 1:
+        describe = lab.in_full
     has_defect = False
     for verification in chain(first_two, verifications):
         for line in describe(verification):

@@ -26,8 +26,11 @@ _SHOWN = 20  # sentences for each person to read; --json has all
 _CACHE = "tables/"  # which any reader may add to
 
 
+Place = Annotated[str, argument("RUN|X.trace|HISTORY", "Run, bundle, or file or URL.")]
+
+
 def verify(
-    place: Annotated[str, argument("RUN|X.trace|HISTORY", "Run, bundle, or file or URL.")],
+    place: Place,
     *,
     json: options.Json = False,
 ) -> None:
@@ -57,9 +60,11 @@ def verify(
     else:
         _show(outcome)
     if outcome.faults:
-        raise RecordingError(f"{place} is not whole: {outcome.faults[0]}")
+        first_fault = outcome.faults[0]
+        raise RecordingError(f"{place} is not whole: {first_fault}")
     if outcome.unknown:
-        raise InconclusiveError(f"Whether {place} is whole cannot be said: {outcome.unknown[0]}")
+        first_unknown = outcome.unknown[0]
+        raise InconclusiveError(f"Whether {place} is whole cannot be said: {first_unknown}")
 
 
 def _examine_place(place: str, progress: Callable[[str], None]) -> Wholeness:
@@ -88,9 +93,8 @@ def _examine_run(recording: Recording, progress: Callable[[str], None]) -> Whole
     unknown: list[str] = []
     checked: dict[str, int] = {}
     try:
-        compared = checksums.compare_checksums(
-            recording.folder, pruned=bool(provenance.pruning_note)
-        )
+        is_pruned = bool(provenance.pruning_note)
+        compared = checksums.compare_checksums(recording.folder, pruned=is_pruned)
     except TracekitError as error:
         faults.append(error.message)
     else:
@@ -131,12 +135,16 @@ def _bundle_of(recording: Recording) -> Path | None:
 def _show(outcome: Wholeness) -> None:
     checked_rows: list[tuple[str, str]] = []
     for name, number in outcome.checked.items():
-        words = units.size(number) if name == "bytes" else f"{number:,}"
+        words = f"{number:,}"
+        if name == "bytes":
+            words = units.size(number)
         checked_rows.append((name, words))
     console.table(("checked", "number"), checked_rows)
-    for text in (*outcome.faults, *outcome.unknown)[:_SHOWN]:
+    all_texts = (*outcome.faults, *outcome.unknown)
+    for text in all_texts[:_SHOWN]:
         console.show_line(text)
-    more = len(outcome.faults) + len(outcome.unknown) - _SHOWN
+    text_count = len(outcome.faults) + len(outcome.unknown)
+    more = text_count - _SHOWN
     if more > 0:
         console.show_line(f"… and {more:,} more")
     if outcome.state == "whole":
