@@ -371,7 +371,7 @@ def test_the_wheel_zooms_around_the_pointer_and_at_full_width_scrolls_on(host_pa
             document.getElementById("timeline-canvas").dispatchEvent(wheel());
         }"""
     )
-    page.wait_for_timeout(200)
+    page.wait_for_timeout(1000)  # the page forgets a scroll after a pause
     assert host_page.window == WHOLE, "a scroll that began elsewhere does not zoom"
     x, y, width, _ = host_page.canvas()
     page.mouse.move(x + width * 0.75, y + 60)
