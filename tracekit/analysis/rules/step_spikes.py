@@ -156,6 +156,7 @@ def _finding(
         Fact("usual", typical_time, "ns"),
         Fact("lost", lost_time, "ns"),
         Fact("lost_share", lost_share, "ratio"),
+        Fact("window", f"the time of all {called}s"),
         Fact("every", spike_period),
         Fact("unsure", is_unsure),
         Fact("causes", explanation.cause_words),
