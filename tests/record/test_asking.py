@@ -106,6 +106,18 @@ GARBAGE = (
     "sys.stdout.buffer.write(bytes(range(256)) * 400); sys.stderr.write('x' * 9000); sys.exit(3)"
 )
 NEVER = "time.sleep(600)"
+# It takes no SIGINT while it starts, and stops the process that it attaches to.
+STUBBORN = """
+import signal
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+print("Starting recording with", flush=True)
+time.sleep(0.5)
+if "--attach" in words:
+    os.kill(int(words[words.index("--attach") + 1]), signal.SIGSTOP)
+print("Ctrl-C to stop the recording", flush=True)
+time.sleep(0.2)
+print("Reached specified time limit, ending recording...")
+"""
 
 
 @pytest.fixture
@@ -147,6 +159,28 @@ def test_other_answers_differ(other: Callable[[str], None], tmp_path: Path) -> N
 
 
 @pytest.mark.processes
+def test_a_signal_that_is_ignored_and_a_target_that_stops_differ(
+    other: Callable[[str], None], tmp_path: Path
+) -> None:
+    other(STUBBORN)
+    report = ask(("sigint-start", "sigint-attach"), DoctorSurroundings(), tmp_path, quiet, limit=20)
+    answered = verdicts(report)
+    assert answered["sigint-while-starting-ends-it"] is DIFFERS
+    assert answered["attached-target-goes-on"] is DIFFERS
+
+
+@pytest.mark.processes
+def test_the_shared_recording_is_made_once_and_listed_once_a_question(
+    scenario: Scenario, tmp_path: Path
+) -> None:
+    scenario()
+    report = ask(("blank", "composite-limit"), DoctorSurroundings(), tmp_path, quiet)
+    first, second = report.questions
+    assert [len(question.commands) for question in report.questions] == [2, 2]
+    assert first.commands[-1] == second.commands[-1]
+
+
+@pytest.mark.processes
 def test_garbage_is_kept_short_and_breaks_nothing(
     other: Callable[[str], None], tmp_path: Path
 ) -> None:
@@ -158,7 +192,12 @@ def test_garbage_is_kept_short_and_breaks_nothing(
     assert max(len(command.stderr) for command in commands) == 4096
     assert max(len(command.stdout.encode()) for command in commands) <= 4096
     assert verdicts(report)["unknown-process-code"] is DIFFERS
-    assert verdicts(report)["start-seconds"] is NOT_ANSWERED
+    answered = verdicts(report)
+    for belief in (
+        *("start-seconds", "unknown-template-refused", "existing-output-refused"),
+        *("blank-is-a-template", "composite-limit-accepted", "lines-follow-lang"),
+    ):
+        assert answered[belief] is NOT_ANSWERED, belief
     write_report(report, tmp_path / "report.json")
     assert read_report(tmp_path / "report.json").xcode_build == "17C529"
 

@@ -36,7 +36,7 @@ class CommandRecord:
     """A command of a question: its words, exit code, output of at most 4 kB each, and seconds."""
 
     argv: tuple[str, ...]
-    returncode: int | None
+    returncode: int
     stdout: str
     stderr: str
     seconds: float
@@ -70,8 +70,10 @@ class Interview:
     def plain_recording(self, trial: "Trial") -> "PlainRecording":
         """Return a recording of a second of a sleeping program; the first call makes it."""
         if self.plain is None:
-            self.plain = _record_plainly(trial, self.folder / "plain.trace")
-        trial.commands.append(self.plain.command)
+            bundle = self.folder / f"plain-{trial.folder.name}.trace"  # a failed one may remain
+            self.plain = _record_plainly(trial, bundle)
+        else:
+            trial.commands.append(self.plain.command)
         return self.plain
 
 
@@ -119,11 +121,11 @@ class ToolProcess:
 
     def finish(self) -> CommandRecord:
         """Wait for its end; raise NotAnsweredError once the question's time is over."""
-        while self.child.exit_status is None:
+        while (status := self.child.exit_status) is None:
             self._trial.pause()
         record = CommandRecord(
             self._argv,
-            self.child.exit_status,
+            status,
             shorten(self.output()),
             shorten(self._err.read_text(errors="replace")),
             round(time.monotonic() - self._began, 3),
@@ -228,7 +230,7 @@ class Trial:
         words = ("record", "--template", template, "--time-limit", limit)
         return (*words, "--output", str(self.bundle(name)), "--no-prompt", *options)
 
-    def export_toc(self, bundle: Path) -> tuple[int | None, str]:
+    def export_toc(self, bundle: Path) -> tuple[int, str]:
         """Export the table of contents of a bundle; return the exit code and the text.
 
         It is written to a file: it names the machine, and so it is not part of a report.

@@ -8,7 +8,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tracekit.base import InputError
+import psutil
+
+from tracekit.base import InputError, processes
 from tracekit.record.doctor.beliefs import Value
 from tracekit.record.doctor.interview import (
     TEMPLATE,
@@ -23,6 +25,7 @@ from tracekit.tables import Bundle
 
 Observed = Mapping[str, Value]
 _STARTED = "Ctrl-C to stop the recording"
+_LIMIT_REACHED = "Reached specified time limit"
 _NOBODY = "999999"  # no process of macOS has this number: they end at 99998
 _CANARY = "TRACEKIT_QUESTION"
 
@@ -55,21 +58,36 @@ def _unknown_names(trial: Trial) -> Observed:
     return {
         "unknown-template-refused": _is_refused(trial, template, "template"),
         "unknown-option-refused": _is_refused(trial, option, "option"),
-        "unknown-instrument-code": instrument.returncode or 0,
+        "unknown-instrument-code": instrument.returncode,
     }
 
 
 def _is_refused(trial: Trial, command: CommandRecord, name: str) -> bool:
-    return command.returncode != 0 and not trial.bundle(name).exists()
+    if command.returncode == 0 or trial.bundle(name).exists():
+        return False
+    _require_recording(trial)
+    return True
+
+
+def _starts(trial: Trial, command: CommandRecord) -> bool:
+    if _STARTED in command.stdout:
+        return True
+    _require_recording(trial)
+    return False
+
+
+def _require_recording(trial: Trial) -> None:
+    """Raise NotAnsweredError if nothing can be recorded: then a refusal has other reasons."""
+    trial.interview.plain_recording(trial)
 
 
 def _unknown_targets(trial: Trial) -> Observed:
     process = trial.run(*trial.record_words("pid"), "--attach", _NOBODY)
     name = trial.run(*trial.record_words("name"), "--attach", "tracekit-no-such-process")
     return {
-        "unknown-process-code": process.returncode or 0,
+        "unknown-process-code": process.returncode,
         "unknown-process-words": "Cannot find process for provided pid" in process.text,
-        "unknown-name-code": name.returncode or 0,
+        "unknown-name-code": name.returncode,
     }
 
 
@@ -79,26 +97,33 @@ def _existing_output(trial: Trial) -> Observed:
     (bundle / "mine").write_text("x")
     command = _launch(trial, "taken")
     is_kept = (bundle / "mine").exists() and len(list(bundle.iterdir())) == 1
-    return {"existing-output-refused": command.returncode != 0 and is_kept}
+    if command.returncode == 0 or not is_kept:
+        return {"existing-output-refused": False}
+    _require_recording(trial)
+    return {"existing-output-refused": True}
 
 
 def _blank_template(trial: Trial) -> Observed:
     words = trial.record_words("blank", template="Blank")
     command = trial.run(*words, "--launch", "--", *sleeper(3))
-    return {"blank-is-a-template": _STARTED in command.stdout}
+    return {"blank-is-a-template": _starts(trial, command)}
 
 
 def _composite_limit(trial: Trial) -> Observed:
     words = trial.record_words("composite", limit="1m30s")
     command = trial.run(*words, "--launch", "--", *sleeper(1))
-    return {"composite-limit-accepted": _STARTED in command.stdout}
+    return {"composite-limit-accepted": _starts(trial, command)}
 
 
 def _quiet_output(trial: Trial) -> Observed:
     command = _launch(trial, "quiet", "--quiet")
-    if not trial.bundle("quiet").exists():
-        raise NotAnsweredError(f"nothing was recorded: exit code {command.returncode}")
+    _require_bundle(trial, command, "quiet")
     return {"quiet-hides-start": _STARTED not in command.stdout}
+
+
+def _require_bundle(trial: Trial, command: CommandRecord, name: str) -> None:
+    if not trial.bundle(name).exists():
+        raise NotAnsweredError(f"nothing was recorded: exit code {command.returncode}")
 
 
 def _repeated_xpath(trial: Trial) -> Observed:
@@ -136,14 +161,15 @@ def _environment(trial: Trial) -> Observed:
 
 
 def _sigint_while_starting(trial: Trial) -> Observed:
-    process = trial.start(*trial.record_words("early"), "--launch", "--", *sleeper(20))
+    words = trial.record_words("early", limit="4s")
+    process = trial.start(*words, "--launch", "--", *sleeper(20))
     process.wait_for("Starting recording with")
     is_early = _STARTED not in process.output()
     process.child.send(signal.SIGINT)
-    process.finish()
+    command = process.finish()
     if not is_early:
         raise NotAnsweredError("it recorded before it could be asked to stop")
-    return {"sigint-while-starting-ends-it": True}
+    return {"sigint-while-starting-ends-it": _LIMIT_REACHED not in command.stdout}
 
 
 def _sigint_launched(trial: Trial) -> Observed:
@@ -159,7 +185,7 @@ def _sigint_launched(trial: Trial) -> Observed:
     return {
         "sigint-saves": "Output file saved" in command.stdout,
         "sigint-line": "Stopping recording" in command.stdout,
-        "sigint-launched-code": command.returncode or 0,
+        "sigint-launched-code": command.returncode,
         "sigint-ends-target": not any(target.is_running() for target in targets),
     }
 
@@ -171,9 +197,16 @@ def _sigint_attached(trial: Trial) -> Observed:
     process.child.send(signal.SIGINT)
     command = process.finish()
     return {
-        "sigint-attached-code": command.returncode or 0,
-        "attached-target-goes-on": target.exit_status is None,
+        "sigint-attached-code": command.returncode,
+        "attached-target-goes-on": _goes_on(target),
     }
+
+
+def _goes_on(target: processes.Child) -> bool:
+    """Return whether a process neither ended nor stopped."""
+    if target.exit_status is not None:
+        return False
+    return psutil.Process(target.pid).status() != psutil.STATUS_STOPPED
 
 
 def _sigterm(trial: Trial) -> Observed:
@@ -183,7 +216,7 @@ def _sigterm(trial: Trial) -> Observed:
     process.wait_for(_STARTED)
     process.child.send(signal.SIGTERM)
     command = process.finish()
-    return {"sigterm-ignored": "Reached specified time limit" in command.stdout}
+    return {"sigterm-ignored": _LIMIT_REACHED in command.stdout}
 
 
 def _early_end(trial: Trial) -> Observed:
@@ -195,9 +228,9 @@ def _early_end(trial: Trial) -> Observed:
     code, toc = trial.export_toc(trial.bundle("early"))
     failed = _launch_failing(trial)
     return {
-        "early-end-code": command.returncode or 0,
+        "early-end-code": command.returncode,
         "early-end-saves": code == 0 and "<trace-toc" in toc,
-        "failed-target-code": failed.returncode or 0,
+        "failed-target-code": failed.returncode,
     }
 
 
@@ -212,7 +245,7 @@ def _two_at_once(trial: Trial) -> Observed:
     second = _launch(trial, "second")
     first.child.send(signal.SIGINT)
     first.finish()
-    return {"second-recording-code": second.returncode or 0}
+    return {"second-recording-code": second.returncode}
 
 
 def _kill_and_import(trial: Trial) -> Observed:
@@ -256,6 +289,7 @@ def _language(trial: Trial) -> Observed:
     words = trial.record_words("language")
     german = trial.environment(LANG="de_DE.UTF-8", LC_ALL="de_DE.UTF-8")
     command = trial.run(*words, "--launch", "--", *sleeper(3), env=german)
+    _require_bundle(trial, command, "language")
     return {"lines-follow-lang": "Starting recording with" not in command.stdout}
 
 
