@@ -14,7 +14,6 @@ def test_folders_of_a_person_and_other_volumes_are_closed(tmp_path: Path) -> Non
         (home / "Documents" / "work" / "tracekit.toml", "in Documents"),
         (home / "Desktop", "in Desktop"),
         (home / "Downloads" / "tracekit", "in Downloads"),
-        (home / "Library" / "Mobile Documents" / "com~apple~CloudDocs", "in iCloud Drive"),
         (home / "link" / "runs", "in Documents"),
         (Path("/Volumes/Disk/runs"), "on another volume"),
     ):

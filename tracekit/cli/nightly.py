@@ -50,7 +50,7 @@ def install(
 
     launchd rehearses first: it runs the doctor and a capture of two seconds, once, in the plan's
     output. Nothing is installed if that fails, or if macOS denies launchd's jobs the folder of the
-    plan, of its output or of the interpreter: Documents, Desktop, Downloads, iCloud, other volumes.
+    plan, of its output or of the interpreter: Documents, Desktop, Downloads, other volumes.
     """
     from tracekit.nightly.schedule import schedule
 

@@ -7,7 +7,6 @@ which has the grant.
 import os
 from pathlib import Path
 
-_ICLOUD = ("Library", "Mobile Documents")
 _VOLUMES = Path("/Volumes")
 
 
@@ -18,8 +17,6 @@ def find_launchd_obstacle(path: Path, home: Path) -> str:
     for name in ("Documents", "Desktop", "Downloads"):
         if place.is_relative_to(real_home / name):
             return f"it lies in {name}, which macOS closes to jobs of launchd"
-    if place.is_relative_to(real_home.joinpath(*_ICLOUD)):
-        return "it lies in iCloud Drive, which macOS closes to jobs of launchd"
     if place.is_relative_to(_VOLUMES) and place != _VOLUMES:
         return "it lies on another volume, which macOS closes to jobs of launchd"
     return ""
