@@ -20,6 +20,7 @@ from tracekit.record.recovery import recover
 from tracekit.record.xctrace.claim import Premises
 from tracekit.record.xctrace.recovering import find_raw_data, import_seconds
 from tracekit.run import open as open_run
+from tracekit.tables import Bundle
 
 Scenario = Callable[..., None]
 
@@ -156,6 +157,14 @@ def test_a_bundle_that_was_saved_is_not_recovered(scenario: Scenario, tmp_path: 
     with pytest.raises(InputError, match="was saved, so there is nothing to recover") as caught:
         recover(bundle, tmp_path / "new", quiet)
     assert "tracekit import" in caught.value.hint
+
+
+def test_a_real_bundle_without_document_and_raw_data_is_sent_to_import(corpus: Path) -> None:
+    bundle = next(corpus.rglob("gpu_baseline.trace"))
+    with pytest.raises(InputError, match="holds no raw data") as caught:
+        find_raw_data(bundle)
+    assert "`tracekit import` reads the tables" in caught.value.hint
+    assert len(Bundle(bundle).runs[-1].tables) == 114
 
 
 def test_a_disk_without_room_for_a_second_bundle_is_refused(

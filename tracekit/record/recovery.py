@@ -1,6 +1,6 @@
 """Recover a recording after its recorder was killed, from the raw data in its bundle.
 
-A recorder that is killed leaves a bundle without a document, which no program opens. The bundle may
+A recorder that is killed leaves a bundle without a document, which xctrace does not open. It may
 hold the events of the kernel as raw data, and `xctrace import` makes a new bundle of them. The new
 one lacks the end of the recording and all events that were not written yet.
 """
@@ -43,7 +43,7 @@ _KEPT = (
 
 @dataclass(frozen=True)
 class BrokenRecording:
-    """A bundle that nothing opens, and the run that it belongs to, if it belongs to one."""
+    """A bundle without a document, and the run that it belongs to, if it belongs to one."""
 
     name: str
     bundle: Path

@@ -10,6 +10,9 @@ from tracekit.record.xctrace.tool import Xctrace
 _RUN = re.compile(r"Trace(\d+)\.run")
 _RAW_DATA = Path("Attachments") / "trace-data.atrc"
 _DOCUMENT = "form.template"  # what a recorder writes last, and one that is killed never
+_TABLES_MAY_BE_THERE = (
+    "`tracekit import` reads the tables that it holds; without any, record again."
+)
 _LEAST_SECONDS = 600.0
 _BYTES_A_SECOND = 2e6  # a tenth of the 20 MB/s that were seen for 2.4 GB
 
@@ -33,14 +36,14 @@ def find_raw_data(bundle: Path) -> Path:
     if not numbers:
         raise InputError(
             f"{bundle} holds no run with raw data, so nothing of it can be recovered.",
-            hint="Record again: the recorder was ended before it wrote any.",
+            hint=_TABLES_MAY_BE_THERE,
         )
     file = numbers[max(numbers)] / _RAW_DATA
     if not file.is_file() or not file.stat().st_size:
         raise InputError(
             f"{bundle} holds no raw data ({file.relative_to(bundle)}), so nothing of it can be "
             "recovered.",
-            hint="Record again: the recorder was ended before it wrote any.",
+            hint=_TABLES_MAY_BE_THERE,
         )
     return file
 
