@@ -75,7 +75,7 @@ def test_a_rehearsal_that_never_ends_is_given_up(fakes: Fakes, plan: NightPlan) 
 def test_no_gpu_work_in_a_rehearsal_is_a_remark(fakes: Fakes, plan: NightPlan) -> None:
     fakes.tell(rehearsal={"capture": 4})
     *_, remark = schedule.install(plan, NIGHT, "launchd").warnings
-    assert remark == "The rehearsal's trace holds no GPU work of its target."
+    assert remark == "No GPU work of its target is known to be in the rehearsal's trace."
 
 
 def test_folders_that_launchd_may_not_read_are_refused(

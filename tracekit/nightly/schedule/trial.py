@@ -21,8 +21,8 @@ from tracekit.nightly.schedule.schedulers import Launchd, ask, make_refusal, pro
 PLACE = "TRACEKIT_REHEARSAL"  # the variable that names the folder of a rehearsal
 _LONGEST = 900.0  # seconds; saving the first trace can take minutes
 _POLL = 0.2
-_QUIET = 0  # the exit codes of a capture that worked: with rows of the target, and without
-_NO_ROWS = 4
+_WITH_GPU_WORK = 0  # the exit code of a capture that holds GPU work of its target
+_WITHOUT_GPU_WORK = 4  # of one that holds none, or of which that is unknown
 _SCRIPT = f"""\
 cd "${PLACE}" || exit 1
 "$0" -P -m tracekit nightly "$1" --dry-run >plan.txt 2>&1
@@ -117,15 +117,15 @@ def _judge(folder: Path) -> tuple[str, ...]:
         raise _make_failure(f"the plan ended with {processes.exit_words(codes['plan'])}.", words)
     if codes["doctor"] == ToolError.exit_code:
         raise _make_failure("the doctor found an obstacle.", _failed_facts(folder / "doctor.json"))
-    if codes["capture"] not in {_QUIET, _NO_ROWS}:
+    if codes["capture"] not in {_WITH_GPU_WORK, _WITHOUT_GPU_WORK}:
         words = last_words(folder / "capture.txt")
         raise _make_failure(
             f"the capture ended with {processes.exit_words(codes['capture'])}.", words
         )
     ends = f"the doctor ended with {codes['doctor']}, a capture of 2 s with {codes['capture']}"
     remarks = [f"Rehearsed by launchd: the plan was read, {ends}."]
-    if codes["capture"] == _NO_ROWS:
-        remarks.append("The rehearsal's trace holds no GPU work of its target.")
+    if codes["capture"] == _WITHOUT_GPU_WORK:
+        remarks.append("No GPU work of its target is known to be in the rehearsal's trace.")
     return tuple(remarks)
 
 
