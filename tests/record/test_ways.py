@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from gpu_jobs import write_jobs
+from tracekit.base import Recording
+from tracekit.record.ways import bring_back, move_aside
 from tracekit.run import Run
 from tracekit.run import open as open_run
 
@@ -114,6 +116,21 @@ def test_the_first_recording_is_the_run_if_neither_way_has_rows(
     assert run.provenance.used.method == "launch"
     assert run.result.findings[0].rule == "rows-missing"
     assert (tmp_path / "run" / "recording-by-attach.trace").is_dir()
+
+
+@pytest.mark.parametrize(
+    "name", ["counters.tracetemplate", "gauges.jsonl", "target-errors.txt", "worker.json"]
+)
+def test_the_second_recording_finds_no_file_of_the_first(name: str, tmp_path: Path) -> None:
+    recording = Recording(tmp_path)
+    file = tmp_path / name
+    file.write_text("first")
+    move_aside(recording, "launch")
+    assert not file.exists()
+    file.write_text("second")
+    move_aside(recording, "attach")
+    bring_back(recording, "launch")
+    assert file.read_text() == "first"
 
 
 def test_instruments_are_recorded_without_a_template_and_written_down(

@@ -30,6 +30,7 @@ from tracekit.record.doctor.surroundings import DoctorSurroundings
 from tracekit.record.observe import observe, request_for
 from tracekit.record.recorder import FinishedRecording, NoProcessError, Progress, Recorder
 from tracekit.record.target_rows import read_gpu_intervals
+from tracekit.record.xctrace.attached_worker import errors_file
 from tracekit.record.xctrace.exporting import GPU_INTERVALS, choose_only
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.tool import read_version
@@ -285,7 +286,10 @@ def _rename(recording: Recording, old: Callable[[Path], Path], new: Callable[[Pa
         recording.journal_file,
         recording.workload_file,
         recording.spec_file,
+        recording.template_file,
+        recording.gauges_file,
         recording.target_output_file,
+        errors_file(recording),
     ):
         if old(path).exists():
             old(path).rename(new(path))
