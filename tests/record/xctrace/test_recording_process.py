@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from signal import SIGINT, SIGKILL, SIGTERM
 
@@ -22,7 +23,12 @@ from tracekit.record.supervisor import Supervisor
 from tracekit.record.xctrace.attempts import Family, Manner, RecordingJob, Vigil, _may_pass
 from tracekit.record.xctrace.claim import MachineClaim, Premises
 from tracekit.record.xctrace.command_line import RecordedSubject
-from tracekit.record.xctrace.progress import RecordingState, RecordingTranscript
+from tracekit.record.xctrace.progress import (
+    RecordingState,
+    RecordingTranscript,
+    hear_notice,
+    hear_output,
+)
 from tracekit.record.xctrace.recording_process import Deadlines, Ended, Escalation, stop_requests
 
 ANNOUNCED, STARTED, STOPPING = (
@@ -34,11 +40,12 @@ SAVING, SAVED = RecordingState.SAVING, RecordingState.SAVED
 DEADLINES = Deadlines()
 
 
-def escalation(*states: tuple[float, RecordingState], foreign: bool = False) -> Escalation:
+def escalation(*states: tuple[float, RecordingState]) -> Escalation:
     """Make one for a recording of 10 s, launched at 0, that heard states at times."""
     new_escalation = Escalation(DEADLINES, 10, 0)
     for moment, state in states:
-        new_escalation.hear(replace(RecordingTranscript(), state=state, foreign=foreign), moment)
+        account = RecordingTranscript(state, is_understood=True)
+        new_escalation.hear(account, moment)
     return new_escalation
 
 
@@ -67,8 +74,20 @@ def test_deadlines_of_states() -> None:
             new_escalation.find_due_signal(deadline),
         ) == (None, SIGINT), deadline
     assert [wait for _, wait in DEADLINES.policy(Path("a")).signals] == [600, 60, 10, 5]
-    foreign = escalation((1, STARTED), foreign=True)  # what is not understood may be a saving
-    assert (foreign.find_due_signal(690.999), foreign.find_due_signal(691)) == (None, SIGINT)
+
+
+@pytest.mark.parametrize(
+    "account",
+    [
+        reduce(hear_output, ("Aufzeichnung beginnt.", "Ctrl-C beendet."), RecordingTranscript()),
+        hear_notice(RecordingTranscript()),  # its lines may be held back until its end
+    ],
+)
+def test_a_recorder_that_is_not_understood_has_time_to_save(account: RecordingTranscript) -> None:
+    new_escalation = escalation()
+    new_escalation.hear(account, 1)
+    assert new_escalation.find_due_signal(690.999) is None
+    assert new_escalation.find_due_signal(691) is SIGINT
 
 
 def test_signals_come_in_order_each_after_the_time_of_the_one_before() -> None:

@@ -74,7 +74,7 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGINT, signal.SIGTERM, system.SIGKILL)
 class Deadlines:
     """Seconds to wait; each of these deadlines has been needed."""
 
-    start: float = 180  # from the launch until it records; Metal's source alone takes 20 to 40
+    start: float = 180  # from the launch until it records; Metal's source alone may take 40
     rest: float = 30  # after it was stopped while it started, until it is started again
     idle: float = 120  # from the start of the recording until a launched worker reports itself
     slack: float = 20  # beyond the time limit, which xctrace may ignore
@@ -120,7 +120,7 @@ class Deadlines:
         match account.state:
             case RecordingState.LAUNCHED | RecordingState.ANNOUNCED:
                 return self.start
-            case RecordingState.STARTED if account.foreign:  # its later states are not heard
+            case RecordingState.STARTED if not account.is_understood:  # nor may later states be
                 return time_limit + self.slack + self.stopping + self.saving
             case RecordingState.STARTED:
                 return time_limit + self.slack
