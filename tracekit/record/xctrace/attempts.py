@@ -310,8 +310,7 @@ class Vigil:
         self.next_report = current_time
         waited = current_time - self.begun
         self.job.progress(
-            f"waiting until xctrace records: {waited:.0f} s of {limit:.0f} s; "
-            "20 to 40 s are usual for Metal"
+            f"waiting until xctrace records: {waited:.0f} s of {limit:.0f} s; Metal can take 40 s"
         )
 
     def _survey(self, current_time: float) -> None:

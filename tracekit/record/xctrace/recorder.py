@@ -267,8 +267,8 @@ class XctraceRecorder:
 def _write_own_toc(recording: Recording) -> bool:
     """Write the table of contents from the bundle itself; return whether that was possible.
 
-    xctrace takes half a minute for it. A bundle without a duration was not saved whole, so xctrace
-    has to say whether it can be opened.
+    xctrace may take half a minute for it. A bundle without a duration was not saved whole, so
+    xctrace has to say whether it can be opened.
     """
     try:
         write_toc(open_bundle(recording.bundle), recording.toc_file)
