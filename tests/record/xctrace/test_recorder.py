@@ -375,26 +375,24 @@ def test_a_disk_that_is_all_but_full_forbids_a_recording_and_ends_even_a_saving_
     assert "Make room" in caught.value.hint
 
 
-@pytest.mark.parametrize(
-    ("chip", "profile"),
-    [
-        ("Apple M1 Pro", 3),
-        ("Apple M2", 3),
-        ("Apple M3", 13),
-        ("Apple M4 Max", 13),
-        ("Apple M5", 13),
-    ],
-)
+PROFILE_KEYS = ("counterprofile", "counterprofileinternal", "counterscounterprofile")
+
+
+def write_metal_template(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(home))
+    folder = home / "Library" / "Application Support" / "Instruments" / "Templates"
+    folder.mkdir(parents=True)
+    source = folder / "Metal System Trace.tracetemplate"
+    source.write_bytes(archive(dict.fromkeys(PROFILE_KEYS, 0)))
+    return source
+
+
+@pytest.mark.parametrize("chip", ["Apple M3", "Apple M4 Max", "Apple M5"])
 def test_counters_come_from_a_template_with_the_profile_of_the_chip(
-    chip: str, profile: int, scenario: Scenario, recording: Recording, tmp_path: Path,
+    chip: str, scenario: Scenario, recording: Recording, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    monkeypatch.setenv("HOME", str(tmp_path))
-    folder = tmp_path / "Library" / "Application Support" / "Instruments" / "Templates"
-    folder.mkdir(parents=True)
-    keys = ("counterprofile", "counterprofileinternal", "counterscounterprofile")
-    source = folder / "Metal System Trace.tracetemplate"
-    source.write_bytes(archive(dict.fromkeys(keys, 0)))
+    source = write_metal_template(tmp_path, monkeypatch)
     manner = Manner(DEADLINES, (), premises=Premises(tmp_path / "notes", 0), chip=lambda: chip)
     recorder = XctraceRecorder(locate(), choose_only(), manner)
     recorded = recorder.record(RecordingRequest(QUICK, 5, counters="on"), recording, print)
@@ -403,11 +401,25 @@ def test_counters_come_from_a_template_with_the_profile_of_the_chip(
     assert line[line.index("--template") + 1] == str(template)
     assert "--instrument" not in line
     assert recorded.used is not None
-    assert (recorded.used.counters, recorded.used.counter_profile) == (True, profile)
-    assert {value for *_, key, value in read_template(template).entries() if key in keys} == {
-        profile
-    }
+    assert (recorded.used.counters, recorded.used.counter_profile) == (True, 13)
+    assert {
+        value for *_, key, value in read_template(template).entries() if key in PROFILE_KEYS
+    } == {13}
     assert read_template(source).counter_profile() == 0
+
+
+@pytest.mark.parametrize("chip", ["Apple M1 Pro", "Apple M2", "Apple M3 (Virtual)", "x86"])
+def test_a_chip_that_may_take_the_default_profile_gets_the_instrument(
+    chip: str, scenario: Scenario, recording: Recording, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    write_metal_template(tmp_path, monkeypatch)
+    manner = Manner(DEADLINES, (), premises=Premises(tmp_path / "notes", 0), chip=lambda: chip)
+    recorder = XctraceRecorder(locate(), choose_only(), manner)
+    recorded = recorder.record(RecordingRequest(QUICK, 5, counters="on"), recording, print)
+    assert recorded.used is not None
+    assert recorded.used.instruments == ("Metal GPU Counters",)
+    assert recorded.used.counter_profile is None
 
 
 def test_counters_without_a_template_file_are_those_of_the_instrument(

@@ -1,8 +1,9 @@
-"""A template with the counter profile that this chip takes, made for one recording.
+"""A template with a counter profile that M3 and later take, made for one recording.
 
-The default profile of the instrument Metal GPU Counters is one that M3 and later reject, and asking
-for it there may take away even what they count otherwise. Which profiles a chip takes is in its
-family: up to M2 it is 3, from M3 on 13. Whether that is so is seen from the recording.
+The instrument Metal GPU Counters works on M1, and by its family on M2, and turns the shader
+timeline on as well. M3 and later reject its default profile, and asking for it there may take away
+even what they count otherwise. By their family, they take profile 13; the recording shows whether
+they did.
 """
 
 import re
@@ -22,17 +23,14 @@ from tracekit.record.xctrace.templates import (
 from tracekit.record.xctrace.tool import Xctrace
 
 _CHIP = re.compile(r"Apple M([0-9]+)")
-_LAST_OF_OLD = 2  # the last generation that takes the old profile
-_OLD_PROFILE = 3
-_NEW_PROFILE = 13
+_FIRST_GENERATION = 3  # that rejects the default profile
+_PROFILE = 13
 
 
-def counter_profile_of(chip: str) -> int | None:
-    """Return the counter profile to ask of a chip first; None for one that is not known."""
+def _rejects_default_profile(chip: str) -> bool:
+    """Return whether a chip is known to need another counter profile than the default one."""
     match = _CHIP.match(chip)
-    if match is None or "Virtual" in chip:
-        return None
-    return _OLD_PROFILE if int(match[1]) <= _LAST_OF_OLD else _NEW_PROFILE
+    return match is not None and int(match[1]) >= _FIRST_GENERATION and "Virtual" not in chip
 
 
 def put_profile(
@@ -46,21 +44,23 @@ def put_profile(
     """Return the selection with a template of the chip's profile, made in the run's folder.
 
     It stays as it is unless `--counters on` added the instrument of counters to a template of
-    Xcode's. If no such template can be made, the instrument stays, with a warning.
+    Xcode's, on a chip that rejects its default profile. If no such template can be made, the
+    instrument stays, with a warning.
     """
-    profile = counter_profile_of(chip)
     is_named = GPU_COUNTERS in request.instruments
-    if request.counters != "on" or not selection.adds_counters or is_named or profile is None:
+    if request.counters != "on" or not selection.adds_counters or is_named:
+        return selection
+    if not _rejects_default_profile(chip):
         return selection
     if not selection.template or "/" in selection.template:
         return selection
     try:
         source = template_file(selection.template, template_files(Path.home(), tool.path))
-        _, content = draft(source, recording.template_file, profile, None)
+        _, content = draft(source, recording.template_file, _PROFILE, None)
         path = write(recording.template_file, content)
     except TracekitError as error:
         remark = (
-            f"No template with counter profile {profile} was made, so the default counter set was "
+            f"No template with counter profile {_PROFILE} was made, so the default counter set was "
             f"asked for: {error.message}"
         )
         return replace(selection, warnings=(*selection.warnings, remark))
@@ -71,5 +71,5 @@ def put_profile(
         instruments=instruments,
         adds_counters=False,
         own_counters=True,
-        counter_profile=profile,
+        counter_profile=_PROFILE,
     )
