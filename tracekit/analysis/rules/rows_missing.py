@@ -23,9 +23,10 @@ def rows_missing(
         each step. Then the GPU intervals give no other finding, no rate and no idle time.
 
     Why it matters:
-        The kernel's buffer of events holds a number of events, not a time, so that dense work is
-        thinned out, differently each time; and some ways to record a program miss all of its work.
-        Both end with success, and look like less work and more idle time.
+        By one report, the kernel's buffer of events holds a number of events, not a time, so that
+        dense work is thinned out, differently each time. On some machines, one of the two ways to
+        record a program misses most of its work. Both end with success, and look like less work and
+        more idle time.
 
     When it abstains:
         When the program is not a workload of tracekit that ran on Metal, or made no steady step.
