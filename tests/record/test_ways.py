@@ -106,6 +106,20 @@ def test_a_way_that_does_not_find_the_process_is_left(
     assert "attaching to it did not find the process, launching it gave" in note
 
 
+def test_a_second_way_that_fails_leaves_the_first_recording(
+    capture: Capture, scenario: Scenario, tmp_path: Path
+) -> None:
+    text = "Failed starting ktrace session."
+    scenario(rows=FEW, refuse={"code": 2, "text": text, "way": "attach"})
+    done = capture("run")
+    assert text in done.err
+    provenance = open_run(tmp_path / "run").provenance
+    assert provenance.used is not None
+    assert provenance.used.method == "launch"
+    [note] = [text for text in provenance.warnings if text.startswith("Recorded twice: ")]
+    assert note.endswith("of 200 GPU jobs, attaching to it failed.")
+
+
 def test_the_first_recording_is_the_run_if_neither_way_has_rows(
     capture: Capture, scenario: Scenario, tmp_path: Path
 ) -> None:

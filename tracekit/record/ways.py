@@ -114,7 +114,7 @@ class WayOutcome:
 
     mode: capabilities.Mode
     recorded: FinishedRecording | None = None
-    error: NoProcessError | None = None
+    error: TracekitError | None = None
     # the recorded and the expected GPU jobs of its steady steps; None if they are not known
     jobs: tuple[int, int] | None = None
 
@@ -144,8 +144,10 @@ class WayOutcome:
     @property
     def words(self) -> str:
         """The outcome as the end of a sentence."""
-        if self.recorded is None:
+        if isinstance(self.error, NoProcessError):
             return "did not find the process"
+        if self.recorded is None:
+            return "failed"
         if self.recorded.is_silent:
             return "left it idle"
         if self.jobs is None:
@@ -178,7 +180,7 @@ def record_plan(
         second = _try_way(plan, second_mode, recorder, recording, progress)
     except TracekitError as error:
         log.warning("the other way failed: %s", error.message)
-        second = WayOutcome(second_mode)
+        second = WayOutcome(second_mode, error=error)
     if second.worth > first.worth:
         assert second.recorded is not None
         note = _note(first, second)
