@@ -26,6 +26,13 @@ def main(called: str, arguments: list[str]) -> int:
             return complain(f"{text}developer tool or in PATH", 72)
 
 
+_COMMANDS = {
+    "record": ("recording", "record"),
+    "export": ("exporting", "export"),
+    "import": ("importing", "import_bundle"),
+}
+
+
 def xctrace(arguments: list[str], scenario: Scenario) -> int:
     match arguments:
         case ["version"]:
@@ -38,8 +45,8 @@ def xctrace(arguments: list[str], scenario: Scenario) -> int:
             return say(texts.INSTRUMENTS)
         case ["record" | "export" | "import" as command, *options]:
             # Imported only where it is needed, to answer all else quickly.
-            module = import_module({"record": "recording"}.get(command, f"{command}ing"))
-            return getattr(module, command)(options, scenario)
+            module_name, function_name = _COMMANDS[command]
+            return getattr(import_module(module_name), function_name)(options, scenario)
         case _:
             return complain("usage:\n    xctrace <command> [options]", 64)
 

@@ -75,6 +75,3 @@ def state_of(recording: Any) -> dict[str, Any]:
         "target": target, "version": texts.VERSION.removeprefix("xctrace version "),
         "counter_set": "(null)", "counter_rows": False,
     }  # fmt: skip
-
-
-globals()["import"] = import_bundle  # the name of the command, which Python keeps for itself
