@@ -19,12 +19,14 @@ def rows_of_target(
 
     None if that is not known: there is no target, or no such table that can be read.
     """
+    if not pids:
+        return None, ()
     try:
         rows = read_gpu_intervals(recording, frozenset(pids))
     except TracekitError as error:
         log.info("rows were not looked for: %s", error)
         return None, ()
-    if rows is None or not pids:
+    if rows is None:
         return None, ()
     if rows["target"].any():
         return True, ()
