@@ -91,8 +91,10 @@ def test_a_file_is_read_and_other_things_are_refused(
                 assert caught.value.message.startswith(words), read
                 assert hint in caught.value.hint, (name, read)
     for absent_path in ("gone", "file/below"):
-        with pytest.raises(FileNotFoundError):
+        with pytest.raises(FileNotFoundError) as missing:
             read_input(Path(absent_path))
+        assert missing.value.strerror == os.strerror(errno.ENOENT)
+        assert missing.value.filename == absent_path
 
 
 def names(folder: Path) -> list[str]:

@@ -335,7 +335,7 @@ def test_reports_that_cannot_be_learned_from_are_refused(
     for files, words in (
         ([tmp_path / "bad.json"], "is not a report"),
         ([newer], "has format 2"),
-        ([tmp_path / "none.json"], "cannot be read"),
+        ([tmp_path / "none.json"], "cannot be read: No such file"),
     ):
         with pytest.raises(InputError, match=words):
             learn(files, beliefs_file)

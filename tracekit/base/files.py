@@ -79,7 +79,8 @@ def read_input(path: Path) -> bytes:
             return file.read()
     except InputError as error:
         if isinstance(error.__cause__, FileNotFoundError | NotADirectoryError):
-            raise FileNotFoundError(path) from None
+            reason = os.strerror(errno.ENOENT)
+            raise FileNotFoundError(errno.ENOENT, reason, str(path)) from None
         raise
     except OSError as error:
         raise unreadable(path, error) from error
