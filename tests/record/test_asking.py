@@ -460,14 +460,28 @@ def test_the_command_asks_writes_and_learns(
     )
     assert f"Read {report} before you send it" in " ".join(result.err.split())
     assert [question.name for question in read_report(report).questions] == ["blank", "version"]
+    notes = tmp_path / "notes.json"
+    notes.write_text("{}")
+    result = tracekit("doctor", "--report", notes, "version")
+    assert (result.code, notes.read_text()) == (2, "{}"), "tracekit did not write this file"
+    assert "is not as tracekit wrote it" in " ".join(result.err.split())
     result = tracekit("doctor", "--questions", "--json", "quiet")
     assert result.code == 4
     document = json.loads(result.out)
     assert document["questions"][0]["answers"][0]["verdict"] == "not answered"
+    unknown = save(tmp_path, "old.json", make_report(questions=answered("no-such-belief", 1)))
+    result = tracekit("doctor", "--learn", "--json", unknown)
+    assert json.loads(result.out) == {
+        "added": 0,
+        "refused": ["old.json: there is no belief 'no-such-belief'."],
+        "contradictions": [],
+    }
     for words, said in (
         (("doctor", "blank"), "'blank' is neither asked nor learned from"),
         (("doctor", "--questions", "blanc"), "Did you mean blank?"),
         (("doctor", "--learn"), "Name the reports to learn from."),
+        (("doctor", "--learn", "--report", report), "Do one thing at a time"),
+        (("doctor", "--probe", "--questions"), "Do one thing at a time"),
     ):
         result = tracekit(*words)
         assert (result.code, said in " ".join(result.err.split())) == (2, True), words

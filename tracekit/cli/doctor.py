@@ -52,10 +52,13 @@ def doctor(
     merges reports into the beliefs, and shows contradictions.
     """
     names = words or []
+    asks = questions or report is not None
+    if [probe, asks, learn].count(True) > 1:
+        raise UsageError("Do one thing at a time: --probe, --questions with --report, or --learn.")
     if learn:
-        _learn(names)
+        _learn(names, json=json)
         return
-    if questions or report is not None:
+    if asks:
         _ask(names, report, json=json)
         return
     if names:
@@ -79,17 +82,19 @@ def doctor(
 
 def _ask(names: list[str], file: Path | None, *, json: bool) -> None:
     """Ask questions, show the answers, and write the report if a file is given."""
+    files: list[Path] = []
     if file is not None:
-        outputs.require_apart([file])
-    try:
-        with console.progress("ask") as progress:
-            surroundings = record.DoctorSurroundings()
-            folder = base_files.notes_folder()
-            answered = record.asking.ask(names, surroundings, folder, progress)
-    except KeyboardInterrupt as stop:
-        raise InterruptedRunError("Interrupted; nothing is kept.") from stop
-    if file is not None:
-        record.asking.write_report(answered, file)
+        files = [file]
+    with outputs.writing(files):
+        try:
+            with console.progress("ask") as progress:
+                surroundings = record.DoctorSurroundings()
+                folder = base_files.notes_folder()
+                answered = record.asking.ask(names, surroundings, folder, progress)
+        except KeyboardInterrupt as stop:
+            raise InterruptedRunError("Interrupted; nothing is kept.") from stop
+        if file is not None:
+            record.asking.write_report(answered, file)
     if json:
         console.show_json(answered)
     else:
@@ -108,10 +113,13 @@ def _ask(names: list[str], file: Path | None, *, json: bool) -> None:
         raise typer.Exit(InconclusiveError.exit_code)
 
 
-def _learn(names: list[str]) -> None:
+def _learn(names: list[str], *, json: bool) -> None:
     """Merge reports into the beliefs; show the refused answers and the contradictions."""
     report_files = list(map(Path, names))
     lesson = record.asking.learn(report_files)
+    if json:
+        console.show_json(lesson)
+        return
     console.show_line(f"{lesson.added} answers are new.")
     console.show_warnings(lesson.refused)
     for contradiction in lesson.contradictions:
