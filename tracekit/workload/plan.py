@@ -241,8 +241,7 @@ def _is_free(folder: Path) -> bool:
         return True
     if not folder.is_dir():
         return False
-    names = [path.name.startswith(_UNFINISHED) for path in folder.iterdir()]
-    return all(names)
+    return all(path.name.startswith(_UNFINISHED) for path in folder.iterdir())
 
 
 def _try_claim(folder: Path, provenance: Provenance) -> bool:

@@ -115,8 +115,7 @@ class StepLoop:
         for name, things in reported:
             for thing in things:
                 self.account.mark(name, **vars(thing))
-        reference_gauges = [gauge.name == REFERENCE for gauge in report.gauges]
-        self.referenced |= any(reference_gauges)
+        self.referenced |= any(gauge.name == REFERENCE for gauge in report.gauges)
 
     def run_unrecorded(self, steps: int, deadline: int = NEVER) -> int:
         """Make steps as `run` does, without a mark."""
