@@ -27,8 +27,7 @@ from tracekit.nightly.schedule.job import rotate_log
 from tracekit.nightly.schedule.running import awake, enforce_budget, only_one
 from tracekit.nightly.session.worktree import kind_of
 from tracekit.nightly.trend.course import cost_of
-from tracekit.record import Progress, quiet
-from tracekit.record import recorders as record_recorders
+from tracekit.record import Progress, quiet, recorders
 
 log = logging.getLogger(__name__)
 
@@ -78,8 +77,7 @@ def run_night(
         memory = HistoryKeeper(plan, initial_night.machine, keep)
         recalled = memory.recall(chosen, night_start)
         # One that was there and is gone at the end was moved: it is not made anew.
-        make = bool(recalled.history_error)
-        make_history = make
+        make_history = bool(recalled.history_error)
         home = plan.file.parent
         chosen = [with_previous(capture, recalled.series, home) for capture in chosen]
         output = make_output(plan.output / initial_night.id)
@@ -155,9 +153,9 @@ def _moves(capture: Capture, plan: NightPlan) -> bool:
 
 def _begin_night(plan: NightPlan, night_start: datetime, chosen: Sequence[Capture]) -> Night:
     facts = environment()
-    recorders = _recorders(chosen)
-    if recorders:
-        facts["recorder"] = ", ".join(recorders)
+    recorder_names = _name_recorders(chosen)
+    if recorder_names:
+        facts["recorder"] = ", ".join(recorder_names)
     machine = plan.machine or machine_name(facts)
     commit = git_commit(plan.file.parent)
     return Night(
@@ -171,14 +169,14 @@ def _begin_night(plan: NightPlan, night_start: datetime, chosen: Sequence[Captur
     )
 
 
-def _recorders(captures: Sequence[Capture]) -> list[str]:
+def _name_recorders(captures: Sequence[Capture]) -> list[str]:
     """Return the names of the recorders of traced captures, each once."""
     names: dict[str, None] = {}
     for capture in captures:
         if not capture.traced:
             continue
         try:
-            names[record_recorders.choose(capture.recorder).name] = None
+            names[recorders.choose(capture.recorder).name] = None
         except TracekitError:  # the capture fails, and says why
             names[capture.recorder] = None
     return list(names)
