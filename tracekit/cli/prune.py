@@ -116,9 +116,8 @@ def _protection(url: str) -> "nightly.pruning.Protection":
         return nightly.pruning.Protection(is_known=False)
     file = nightly.place(url)
     if file.get_backend_name() == "sqlite" and not Path(str(file.database)).exists():
-        return (
-            nightly.pruning.Protection()
-        )  # no night was kept yet, so none can be pinned or accepted
+        # No night was kept yet, so none can be pinned or accepted.
+        return nightly.pruning.Protection()
     with nightly.Store.connect(url, make=False) as store:
         trends = [(series, nightly.trend_of(series)) for series in store.series()]
         acceptances = store.acceptances()

@@ -41,7 +41,7 @@ def _require(
     if status != 0:
         raise ParityError(
             f"The check {program.line} ended with {processes.exit_words(status)}.{last_words(log)}",
-            hint=f"All that it said is in {log}.",
+            hint=f"Its whole output is in {log}.",
         )
 
 

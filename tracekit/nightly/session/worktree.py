@@ -235,7 +235,7 @@ def _set_up(worktree: Worktree, bounds: Bounds) -> None:
         raise ToolError(
             f"The setup of revision {worktree.commit[:12]}, {program.line}, ended with "
             f"{processes.exit_words(status)}.{last_words(worktree.log)}",
-            hint=f"All that it said is in {worktree.log}.",
+            hint=f"Its whole output is in {worktree.log}.",
         )
 
 
