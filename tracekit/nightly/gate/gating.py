@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tracekit.base import InconclusiveError, TracekitError
 from tracekit.compare import Limits, compare_paths
-from tracekit.nightly.gate.found import add_plan_lines, find_night, in_repository, judge_age
+from tracekit.nightly.gate.lookup import add_plan_lines, find_night, in_repository, judge_age
 from tracekit.nightly.gate.report.model import GateReport, of_comparison, of_night, of_no_night
 from tracekit.nightly.gate.report.text import verdict
 from tracekit.nightly.history.night import Outcome

@@ -19,7 +19,7 @@ from tracekit.base.errors import (
 )
 from tracekit.base.recording import save
 from tracekit.machine.environment import own_name
-from tracekit.nightly.gate.found import add_plan_lines, find_night, in_repository, judge_age
+from tracekit.nightly.gate.lookup import add_plan_lines, find_night, in_repository, judge_age
 from tracekit.nightly.gate.report.model import of_night
 from tracekit.nightly.history.night import Night, Outcome
 from tracekit.nightly.history.store.store import Store
