@@ -20,7 +20,7 @@ from tracekit.nightly.trend import page as pages
 from tracekit.nightly.trend.course import courses_of
 from tracekit.nightly.trend.findings import Claim, FindingRow, claims_of, finding_rows
 from tracekit.nightly.trend.headline import headline_of, lost_of, stale_of, tally_of
-from tracekit.nightly.trend.turns import turns_of
+from tracekit.nightly.trend.listed_changes import list_changes
 
 HOSTILE = "</script></title><script>alert(1)</script>\u202e\ud800\x00"
 NOW = "2026-11-05T08:00:00+00:00"
@@ -275,15 +275,15 @@ def test_a_change_point_has_its_certainty_and_other_changes() -> None:
     )
     course = made.course(nights, series)
     assert [
-        (turn.time, turn.change, turn.tone, turn.levels, turn.doubt, turn.with_it)
-        for turn in turns_of(course, series, Changes(steps))
+        (row.time, row.change, row.tone, row.levels, row.doubt, row.with_it)
+        for row in list_changes(course, series, Changes(steps))
     ] == [
         (made.make_start_time(2), "+100.0 %, worse", "error", "1 ms → 2 ms", "", ""),
         (made.make_start_time(3), "-5.0 %, better", "good", "0.0 % → -5.0 % from the reference",
          "2 to 4", "MLX 1 → 2"),
     ]  # fmt: skip
-    neither = turns_of(course, replace(series, better="neither"), Changes(steps[:1]))
-    assert [turn.change for turn in neither] == ["+100.0 %"]
+    neither = list_changes(course, replace(series, better="neither"), Changes(steps[:1]))
+    assert [row.change for row in neither] == ["+100.0 %"]
 
 
 def test_a_drift_has_a_range_and_a_rate_and_no_night_of_its_own() -> None:
@@ -294,11 +294,11 @@ def test_a_drift_has_a_range_and_a_rate_and_no_night_of_its_own() -> None:
     ]
     series = made.series(*(made.point(day, 1e6) for day in days))
     ramp = Ramp(2, 8, 0.0, 0.14, 0.14, 0.023, basis="change")
-    [turn] = turns_of(made.course(nights, series), series, Changes(ramps=(ramp,)))
-    assert (turn.time, turn.until) == (made.make_start_time(3), made.make_start_time(9))
-    assert (turn.change, turn.tone) == ("+2.3 % a night, worse", "error")
-    assert turn.levels == "0.0 % → +14.0 % from the reference"
-    assert (turn.doubt, turn.with_it) == ("", ""), "MLX changed each night"
+    [row] = list_changes(made.course(nights, series), series, Changes(ramps=(ramp,)))
+    assert (row.time, row.until) == (made.make_start_time(3), made.make_start_time(9))
+    assert (row.change, row.tone) == ("+2.3 % a night, worse", "error")
+    assert row.levels == "0.0 % → +14.0 % from the reference"
+    assert (row.doubt, row.with_it) == ("", ""), "MLX changed each night"
 
 
 def test_nothing_that_did_not_count_is_left_out() -> None:

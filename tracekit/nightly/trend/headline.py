@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from tracekit.nightly.history.night import ANCHORED, Night, Outcome, moment_of
+from tracekit.base import units
+from tracekit.nightly.history.night import ANCHORED, Judged, Night, Outcome, moment_of
 from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.trend.course import (
     Course,
@@ -17,6 +18,7 @@ from tracekit.nightly.trend.course import (
     format_count,
     state_of,
 )
+from tracekit.report import heading
 
 _FRESH = timedelta(hours=36)  # a night a day, and half a day for one that is late
 
@@ -179,3 +181,12 @@ def _worst_change(course: Course) -> str:
                 return f"{metric.metric} {change}"
             return metric.metric
     return ""
+
+
+def deciding_words(judged: Judged) -> str:
+    """Describe the last night's change of a metric that decides."""
+    if judged.change is None:
+        words = f"{units.quantity(judged.candidate, judged.unit)}, not compared"
+    else:
+        words = judged.formatter.format_change(judged.change, judged.low, judged.high)
+    return f"{heading(judged.metric)} {words}"

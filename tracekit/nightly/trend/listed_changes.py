@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tracekit.base import units
-from tracekit.nightly.history.night import Judged
 from tracekit.nightly.history.steps import Series
 from tracekit.nightly.history.trend_changes import Changes, LevelStep, Ramp
 from tracekit.nightly.trend.course import WAYS, Course, day, days, describe_changes, direction
@@ -13,7 +12,7 @@ from tracekit.report import heading
 
 
 @dataclass(frozen=True)
-class Turn:
+class ListedChange:
     """A step or a drift of a series: its night, its size, and other changes of that night.
 
     `number` is the number of its night, or of a drift's first night. A step may belong to any
@@ -57,52 +56,43 @@ class Turn:
             return ""
         return f"{self.earliest} to {self.latest}"
 
-    def is_with(self, other_turn: "Turn") -> bool:
+    def is_with(self, other_change: "ListedChange") -> bool:
         """Whether both may be one: the same capture, tone and kind, in overlapping nights."""
-        if self.course is not other_turn.course or self.tone != other_turn.tone:
+        if self.course is not other_change.course or self.tone != other_change.tone:
             return False
-        if bool(self.until) != bool(other_turn.until):
+        if bool(self.until) != bool(other_change.until):
             return False
-        return self.latest >= other_turn.earliest and other_turn.latest >= self.earliest
+        return self.latest >= other_change.earliest and other_change.latest >= self.earliest
 
 
-def deciding_words(judged: Judged) -> str:
-    """Describe the last night's change of a metric that decides."""
-    if judged.change is None:
-        words = f"{units.quantity(judged.candidate, judged.unit)}, not compared"
-    else:
-        words = judged.formatter.format_change(judged.change, judged.low, judged.high)
-    return f"{heading(judged.metric)} {words}"
-
-
-def turns_of(course: Course, series: Series, trend: Changes) -> list[Turn]:
+def list_changes(course: Course, series: Series, trend: Changes) -> list[ListedChange]:
     """Return the steps of a series, and then its drifts, each oldest first."""
     other_changes: Mapping[str, str] = {}
     if trend.steps:
         other_changes = describe_changes(course, commits=True)
-    turns = [_turn_of_step(course, series, step, other_changes) for step in trend.steps]
-    turns += [_turn_of_drift(course, series, ramp) for ramp in trend.ramps]
-    return turns
+    rows = [_row_of_step(course, series, step, other_changes) for step in trend.steps]
+    rows += [_row_of_drift(course, series, ramp) for ramp in trend.ramps]
+    return rows
 
 
-def join_turns(turns: Sequence[Turn]) -> list[Turn]:
-    """Join the turns of one capture that came together, under the first metric's turn."""
-    joined: list[Turn] = []
-    for turn in turns:
-        for place, joined_turn in enumerate(joined):
-            if joined_turn.is_with(turn):
-                words = f"{heading(turn.series.metric)} {turn.change}"
-                also = (*joined_turn.also, words)
-                joined[place] = replace(joined_turn, also=also)
+def join_changes(rows: Sequence[ListedChange]) -> list[ListedChange]:
+    """Join the rows of one capture that came together, under the first metric's row."""
+    joined: list[ListedChange] = []
+    for row in rows:
+        for place, joined_row in enumerate(joined):
+            if joined_row.is_with(row):
+                words = f"{heading(row.series.metric)} {row.change}"
+                also = (*joined_row.also, words)
+                joined[place] = replace(joined_row, also=also)
                 break
         else:
-            joined.append(turn)
+            joined.append(row)
     return joined
 
 
-def _turn_of_step(
+def _row_of_step(
     course: Course, series: Series, step: LevelStep, other_changes: Mapping[str, str]
-) -> Turn:
+) -> ListedChange:
     time = series.points[step.index].at
     way = direction(step.change, series.better)
     change = _toward(series.formatter.change(step.change), way)
@@ -110,7 +100,7 @@ def _turn_of_step(
     latest_time = series.points[step.latest].at
     levels = _levels(series, step)
     with_it = other_changes.get(time, "")
-    return Turn(
+    return ListedChange(
         time=time,
         course=course,
         series=series,
@@ -124,7 +114,7 @@ def _turn_of_step(
     )
 
 
-def _turn_of_drift(course: Course, series: Series, ramp: Ramp) -> Turn:
+def _row_of_drift(course: Course, series: Series, ramp: Ramp) -> ListedChange:
     first_time = series.points[ramp.first_night].at
     last_time = series.points[ramp.last_night].at
     first_number = course.number(first_time)
@@ -132,7 +122,7 @@ def _turn_of_drift(course: Course, series: Series, ramp: Ramp) -> Turn:
     change = _toward(rate_words(series, ramp), way)
     levels = _levels(series, ramp)
     latest = course.number(last_time)
-    return Turn(
+    return ListedChange(
         time=first_time,
         course=course,
         series=series,

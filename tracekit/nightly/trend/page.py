@@ -33,9 +33,20 @@ from tracekit.nightly.trend.course import (
 )
 from tracekit.nightly.trend.curve import RECENT, Curve, picture_of
 from tracekit.nightly.trend.findings import claims_of, finding_rows
-from tracekit.nightly.trend.headline import find_standing, headline_of, lost_of, stale_of, tally_of
+from tracekit.nightly.trend.headline import (
+    deciding_words,
+    find_standing,
+    headline_of,
+    lost_of,
+    stale_of,
+    tally_of,
+)
+from tracekit.nightly.trend.listed_changes import (
+    ListedChange,
+    join_changes,
+    list_changes,
+)
 from tracekit.nightly.trend.picture import NightAxis, svg
-from tracekit.nightly.trend.turns import Turn, deciding_words, join_turns, turns_of
 from tracekit.report import Redact, document, environment_of, heading, text
 
 FEW_FOLLOWED = 12  # as many compact charts are open from the start
@@ -69,20 +80,20 @@ def render_trend(
         return href
 
     courses = courses_of(series, nights, accepted, missed)
-    turns: list[Turn] = []
+    changes: list[ListedChange] = []
     sections: list[dict[str, Any]] = []
     searched_count = 0
     series_count = 0
     for course in courses:
         curves = _curves(course, redact_link)
         if not course.is_anchor:  # an anchor's series are part of its capture's trend
-            turns += _course_turns(course, curves)
+            changes += _list_course_changes(course, curves)
         sections.append(_section(course, curves, redact_link, redact))
         searched_count += sum(map(is_searched, course.shown))
         series_count += len(course.shown)
-    turns.sort(key=_turn_rank, reverse=True)
+    changes.sort(key=_change_rank, reverse=True)
     lost_nights = lost_of(nights, missed)
-    more_turns = max(0, len(turns) - MOST_CHANGES)
+    more_changes = max(0, len(changes) - MOST_CHANGES)
     more_lost = max(0, len(lost_nights) - MOST_LOST)
     title = _title(courses)
     headline = headline_of(courses, now)
@@ -108,8 +119,8 @@ def render_trend(
         several=format_count,
         short_commit=units.short_commit,
         lately=LATELY,
-        turns=turns[:MOST_CHANGES],
-        more_turns=more_turns,
+        changes=changes[:MOST_CHANGES],
+        more_changes=more_changes,
         searched=searched_count,
         short=series_count - searched_count,
         least_nights=2 * SHORTEST,
@@ -121,16 +132,16 @@ def render_trend(
     )
 
 
-def _course_turns(course: Course, curves: Sequence[Curve]) -> list["Turn"]:
-    turns: list[Turn] = []
+def _list_course_changes(course: Course, curves: Sequence[Curve]) -> list[ListedChange]:
+    changes: list[ListedChange] = []
     for curve in curves:
-        turns += turns_of(course, curve.series, curve.trend)
-    return join_turns(turns)
+        changes += list_changes(course, curve.series, curve.trend)
+    return join_changes(changes)
 
 
-def _turn_rank(turn: "Turn") -> tuple[datetime, bool]:
-    last_time = turn.until or turn.time
-    return moment_of(last_time), turn.series.gated
+def _change_rank(change: ListedChange) -> tuple[datetime, bool]:
+    last_time = change.until or change.time
+    return moment_of(last_time), change.series.gated
 
 
 def _title(courses: Sequence[Course]) -> str:
