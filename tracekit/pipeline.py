@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from tracekit import record as recorders
 from tracekit.analysis import Result, Settings, Status, load, redact_result, used_tables
 from tracekit.analysis import analyze as judge
 from tracekit.base import (
@@ -28,7 +27,25 @@ from tracekit.base import (
     write_whole,
 )
 from tracekit.machine import circumstances, describe, git_commit, merge_circumstances
-from tracekit.record import direct_reading
+from tracekit.record import (
+    Choose,
+    FinishedRecording,
+    Progress,
+    Recorder,
+    XctraceRecorder,
+    choose_way,
+    direct_reading,
+    event_export,
+    find_ignored_options,
+    imports,
+    known_of,
+    patterns,
+    quiet,
+    record_plan,
+    recorders,
+    rows_of_target,
+)
+from tracekit.record import recover as recover_bundle
 from tracekit.report import PANELS, render
 from tracekit.tables import OPEN, SCHEMAS, Choice, Tables, toc
 from tracekit.tables import losses as tables_losses
@@ -41,14 +58,14 @@ ALL = "all"
 _LABELS = "object_labels"
 
 
-ShowStage = Callable[[str], AbstractContextManager[recorders.Progress]]
+ShowStage = Callable[[str], AbstractContextManager[Progress]]
 """A function that shows a stage, by its name, while it runs, and gives it its progress."""
 
 
 @contextmanager
-def show_nothing(_: str) -> Generator[recorders.Progress]:
+def show_nothing(_: str) -> Generator[Progress]:
     """Show nothing of a stage."""
-    yield recorders.quiet
+    yield quiet
 
 
 def capture(
@@ -56,7 +73,7 @@ def capture(
     show_stage: ShowStage = show_nothing,
     *,
     tables: str = NEEDED,
-    xml: recorders.direct_reading.Xml = "asked",
+    xml: direct_reading.Xml = "asked",
     redacted: bool = True,
 ) -> tuple[Recording, Result]:
     """Record, export, analyze and report; the arguments and errors are those of the stages."""
@@ -71,7 +88,7 @@ def capture(
     return recording, result
 
 
-def record(plan: Plan, progress: recorders.Progress = recorders.quiet) -> Recording:
+def record(plan: Plan, progress: Progress = quiet) -> Recording:
     """Record the plan's workload or process into a new folder.
 
     Raises:
@@ -81,19 +98,17 @@ def record(plan: Plan, progress: recorders.Progress = recorders.quiet) -> Record
     """
     system.require_processes("Recording")
     workload_plan.check(plan)
-    patterns = [recorders.patterns.parse_pattern(words) for words in plan.patterns]
+    parsed_patterns = [patterns.parse_pattern(words) for words in plan.patterns]
     workload_plan.require_place(plan)
-    recorder = recorders.recorders.choose(plan.recorder, wanted_tables(NEEDED))
+    recorder = recorders.choose(plan.recorder, wanted_tables(NEEDED))
     provenance = _provenance(plan, recorder)
-    plan, notes, is_way_open = recorders.choose_way(plan, recorder, provenance.capabilities)
+    plan, notes, is_way_open = choose_way(plan, recorder, provenance.capabilities)
     warnings = (*provenance.warnings, *notes)
     provenance = replace(provenance, warnings=warnings)
     recording = workload_plan.claim_folder(plan.output, plan.name, provenance)
     with workload_plan.kept_unless_misused(recording), stage(recording, "record"):
-        recorders.patterns.save_patterns(recording.patterns_file, patterns)
-        recorded = recorders.record_plan(
-            plan, recorder, recording, progress, is_way_open=is_way_open
-        )
+        patterns.save_patterns(recording.patterns_file, parsed_patterns)
+        recorded = record_plan(plan, recorder, recording, progress, is_way_open=is_way_open)
         recording.save_provenance(_with(recording.provenance(), recorded))
         _look_for_rows(recording)
         if recorded.interrupted:
@@ -106,10 +121,10 @@ def record(plan: Plan, progress: recorders.Progress = recorders.quiet) -> Record
 
 def export(
     recording: Recording,
-    progress: recorders.Progress = recorders.quiet,
+    progress: Progress = quiet,
     *,
     tables: str = NEEDED,
-    xml: recorders.direct_reading.Xml = "asked",
+    xml: direct_reading.Xml = "asked",
 ) -> None:
     """Make the bundle's tables readable, and write the workload's own marks next to them.
 
@@ -117,29 +132,29 @@ def export(
     the tables that are written as XML; see `tracekit.record.export`.
     """
     choose_schemas = wanted_tables(tables)
-    recorder = recorders.recorders.recorder_for(recording, choose_schemas)
+    recorder = recorders.recorder_for(recording, choose_schemas)
     with stage(recording, "export"):
-        if isinstance(recorder, recorders.XctraceRecorder):
+        if isinstance(recorder, XctraceRecorder):
             warnings = direct_reading.export(recorder, recording, choose_schemas, progress, xml=xml)
         else:
             warnings = recorder.export(recording, progress)
         warn(recording, warnings)
         _complete(recording)
         _look_for_rows(recording)
-        warn(recording, recorders.event_export.export_workload_events(recording))
+        warn(recording, event_export.export_workload_events(recording))
 
 
 def analyze(
     recording: Recording,
-    progress: recorders.Progress = recorders.quiet,
+    progress: Progress = quiet,
     *,
     settings: Settings | None = None,
     redacted: bool = True,
 ) -> Result:
     """Measure and judge the tables; write `result.json`."""
     with stage(recording, "analyze"):
-        recorders.recorders.require_timing(recording)
-        recorders.recorders.require_exports(recording)
+        recorders.require_timing(recording)
+        recorders.require_exports(recording)
         provenance = recording.provenance()
         tables = tables_of(recording)
         progress("measuring and judging")
@@ -156,9 +171,7 @@ def analyze(
     return result
 
 
-def report(
-    recording: Recording, progress: recorders.Progress = recorders.quiet, *, redacted: bool = True
-) -> Path:
+def report(recording: Recording, progress: Progress = quiet, *, redacted: bool = True) -> Path:
     """Write the page of the run's result."""
     with stage(recording, "report"):
         result = load(recording.result_file)
@@ -209,26 +222,24 @@ def import_(
     paths: Sequence[Path],
     output: Path | None = None,
     target: str | None = None,
-    progress: recorders.Progress = recorders.quiet,
+    progress: Progress = quiet,
     run: int | None = None,
 ) -> list[Recording]:
     """Make a run's folder of each recording that was made without tracekit."""
     choose_schemas = wanted_tables(NEEDED)
-    return recorders.imports.bring(
-        paths, output, target, progress, run, choose_schemas=choose_schemas
-    )
+    return imports.bring(paths, output, target, progress, run, choose_schemas=choose_schemas)
 
 
 def recover(
     source: Path,
     output: Path | None = None,
-    progress: recorders.Progress = recorders.quiet,
+    progress: Progress = quiet,
     *,
     template: str | None = None,
     seconds: float | None = None,
 ) -> Recording:
     """Make a new run of the raw data in a bundle that was never saved; see `record.recover`."""
-    recording = recorders.recover(
+    recording = recover_bundle(
         source,
         output,
         progress,
@@ -249,7 +260,7 @@ def needed_tables() -> frozenset[str]:
     return frozenset(names & set(SCHEMAS))
 
 
-def wanted_tables(words: str) -> recorders.Choose:
+def wanted_tables(words: str) -> Choose:
     """Return a function that chooses the schemas of a trace to export, by a comma-separated list.
 
     `needed` means the tables that metrics, rules and panels read, `all` everything that was
@@ -302,7 +313,7 @@ def _schemas_to_spare() -> frozenset[str]:
 
 def tables_of(recording: Recording, choice: Choice = OPEN) -> Tables:
     """Return the normalized tables of the run, or of the chosen run of its trace."""
-    run, targets = recorders.imports.run_and_targets(recording, choice.run)
+    run, targets = imports.run_and_targets(recording, choice.run)
     choice_of_run = replace(choice, run=run)
     return Tables(recording.exports, targets, recording.tables, choice_of_run)
 
@@ -333,7 +344,7 @@ def _complete(recording: Recording) -> None:
     provenance = recording.provenance()
     clock = provenance.clock
     if recording.bundle.exists() or not clock:
-        clock = recorders.event_export.trace_clock(recording, run)
+        clock = event_export.trace_clock(recording, run)
     targets = provenance.targets
     if run.target and not targets:
         targets = (run.target,)
@@ -356,7 +367,7 @@ def _look_for_rows(recording: Recording) -> None:
         return
     provenance = recording.provenance()
     pids = [target.pid for target in provenance.targets]
-    has_target_rows, warnings = recorders.rows_of_target(recording, pids)
+    has_target_rows, warnings = rows_of_target(recording, pids)
     recording.save_provenance(replace(provenance, target_rows=has_target_rows))
     warn(recording, warnings)
 
@@ -369,13 +380,13 @@ def _seconds_between(started: str, end_date: str) -> float | None:
     return lasted.total_seconds()
 
 
-def _provenance(plan: Plan, recorder: recorders.Recorder) -> Provenance:
+def _provenance(plan: Plan, recorder: Recorder) -> Provenance:
     templates = ()
     if recorder.name == "xctrace":
         templates = plan.templates
     machine = describe() | circumstances()
-    capabilities = recorders.known_of(recorder)
-    warnings = recorders.find_ignored_options(plan, recorder)
+    capabilities = known_of(recorder)
+    warnings = find_ignored_options(plan, recorder)
     provenance = Provenance(
         tracekit=own_version(),
         created=make_timestamp(),
@@ -407,7 +418,7 @@ def _provenance(plan: Plan, recorder: recorders.Recorder) -> Provenance:
     )
 
 
-def _with(provenance: Provenance, recorded: recorders.FinishedRecording) -> Provenance:
+def _with(provenance: Provenance, recorded: FinishedRecording) -> Provenance:
     changes = merge_circumstances(provenance.machine, circumstances())
     machine = provenance.machine | changes
     joined_warnings = (*provenance.warnings, *recorded.warnings)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 import tracekit
-from tracekit import record as recorders
+from tracekit import record as record_room
 from tracekit import tables as traces
 from tracekit.base import Recording, UsageError, outputs, quote_path
 from tracekit.cli import console, options
@@ -15,7 +15,7 @@ from tracekit.workload import Plan
 from tracekit.workload import plan as workload_plan
 
 # By choice of --export: the tables to export, and those of them to write as XML.
-_EXPORTS: "dict[str | None, tuple[str, recorders.direct_reading.Xml]]" = {
+_EXPORTS: "dict[str | None, tuple[str, record_room.direct_reading.Xml]]" = {
     None: ("needed", "unchecked"),
     "needed": ("needed", "asked"),
     "all": ("all", "asked"),
@@ -62,7 +62,7 @@ def capture(
 
 def _capture_gpu(plan: Plan, more: list[str], *, open_it: bool, json: bool) -> None:
     with console.progress("capture") as progress:
-        recording = recorders.capture_gpu(plan, progress, more=more)
+        recording = record_room.capture_gpu(plan, progress, more=more)
     if json:
         console.show_json(recording.provenance())
     else:
@@ -70,7 +70,7 @@ def _capture_gpu(plan: Plan, more: list[str], *, open_it: bool, json: bool) -> N
         console.show_hint(f"Open it in Xcode: open {quote_path(recording.gputrace)}")
         console.show_warnings(recording.provenance().warnings)
     if open_it:
-        recorders.perform(recorders.opening(recording, "gputrace"))
+        record_room.perform(record_room.opening(recording, "gputrace"))
 
 
 def record(plan: Plan) -> None:
@@ -158,7 +158,7 @@ def analyze(
     recording = Recording(run)
     with console.progress("analyze") as progress:
         if run_number is not None:
-            recorders.imports.choose_run(recording, run_number)
+            record_room.imports.choose_run(recording, run_number)
         result = tracekit.pipeline.analyze(recording, progress, redacted=not no_redact)
     console.show(result, recording, json=json)
     if not json and not recording.report_file.exists():
