@@ -6,16 +6,22 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from practice.problems import ClockedMac, compute, evenly
+from practice.problems import ClockedMac
+from practice.programs import (
+    MEMORYLESS_ERROR,
+    SECOND,
+    Rows,
+    compute,
+    draw,
+    evenly,
+    present_all,
+    wait_for_last_but_one,
+    wait_for_refresh,
+    write,
+)
 from sealed.mac import MEBIBYTE, MS, Commit, Mac, Owner, Pass, Program
 
-Rows = dict[str, int]
-
-_SECOND = 1_000 * MS
-_REFRESH = 16_667.0
 _HALF_REFRESH = 8_333.0  # a display of 120 Hz
-_PRESENTS = 7  # in a row of the command buffers' assignment to frames
-_GEOMETRY = 13  # too much geometry for attachments without memory
 _TOO_MANY_TRIANGLES_FROM = 80  # the frame
 _ACCEPTED = 0.62  # the share of drafts that are accepted
 
@@ -37,17 +43,6 @@ class WarmingMac(ClockedMac):
             self.span(schema, start, end, round(end * 1e3), state, "Current", 0, None)
 
 
-def _present_all(mac: Mac) -> None:
-    rows = mac.rows["metal-command-buffer-frame-assignment"]
-    rows[:] = [(*row[:_PRESENTS], 1, *row[_PRESENTS + 1 :]) for row in rows]
-
-
-def _to_refresh(program: Program, frame_start: float) -> None:
-    """Let the host wait for the display's next refresh."""
-    late = max(0.0, program.now - frame_start)
-    program.now = frame_start + _REFRESH * (1 + int(late / _REFRESH))
-
-
 def splat_per_vertex(folder: Path) -> Rows:
     """Each vertex of each splat unpacks and projects it again (UnityGaussianSplatting #6)."""
     owner, mac = Owner("Unity", 606), Mac(41, "M1")
@@ -57,15 +52,12 @@ def splat_per_vertex(folder: Path) -> Rows:
         program.spend(mac.rough(2.4 * MS))
         passes = [
             *compute(mac.about(3.1 * MS)),
-            Pass("Vertex", mac.about(167 * MS)),
-            Pass("Fragment", mac.about(49 * MS)),
+            *draw(mac, 167 * MS, 49 * MS),
         ]
         frames.append(program.commit(passes, encode=180.0, frame=frame))
-        if frame > 2:
-            program.wait(frames[-2])
-    _present_all(mac)
-    mac.holds(owner, [(50 * MS, 1_400 * MEBIBYTE)])
-    return mac.write(folder, owner)
+        wait_for_last_but_one(program, frames, first=3)
+    present_all(mac)
+    return write(program, folder, [(50 * MS, 1_400 * MEBIBYTE)])
 
 
 def fourteen_partitions(folder: Path) -> Rows:
@@ -77,9 +69,7 @@ def fourteen_partitions(folder: Path) -> Rows:
             program.wait(program.commit(evenly(mac, 3, 450.0), encode=15.0))
             program.spend(mac.about(1.62 * MS, 0.08))
         program.spend(mac.rough(3 * MS))
-    mac.holds(owner, [(50 * MS, 900 * MEBIBYTE)])
-    mac.draws(0.3)
-    return mac.write(folder, owner)
+    return write(program, folder, [(50 * MS, 900 * MEBIBYTE)], compositor=0.3)
 
 
 def freed_at_an_interval(folder: Path) -> Rows:
@@ -98,35 +88,30 @@ def freed_at_an_interval(folder: Path) -> Rows:
                 mac.allocates(owner, program.now, size)
                 made += 1
             levels.append((program.now, level + made * size))
-            passes = [Pass("Vertex", mac.about(500.0)), Pass("Fragment", mac.about(2.4 * MS))]
+            passes = draw(mac, 500.0, 2.4 * MS)
             program.commit(passes, encode=600.0, frame=frame)
             if frame == 300:
                 program.spend(count * mac.about(29.4))
                 levels.append((program.now, level))
-            _to_refresh(program, frame_start)
-    _present_all(mac)
-    mac.holds(owner, levels)
-    mac.draws(0.2)
-    return mac.write(folder, owner)
+            wait_for_refresh(program, frame_start)
+    present_all(mac)
+    return write(program, folder, levels, compositor=0.2)
 
 
 def depth_reads(folder: Path) -> Rows:
     """An emulator reads depth back three times a frame, and waits each time (ARMSX2 #697)."""
     owner, mac = Owner("ARMSX2", 6_970), Mac(44, "M3 Pro")
     program = Program(mac, owner)
-    works = (("Vertex", 20.0), ("Fragment", 124.0))
     for frame in range(1, 201):
         for _ in range(3):
-            passes = [Pass(channel, mac.about(work)) for _ in range(40) for channel, work in works]
+            passes = [drawn for _ in range(40) for drawn in draw(mac, 20.0, 124.0)]
             passes.append(Pass("Blit", mac.about(30.0)))
             program.wait(program.commit(passes, encode=52.0, frame=frame))
             program.spend(mac.rough(140))
-        passes = [Pass(channel, mac.about(work)) for _ in range(11) for channel, work in works]
+        passes = [drawn for _ in range(11) for drawn in draw(mac, 20.0, 124.0)]
         program.commit(passes, encode=60.0, frame=frame)
         program.spend(mac.rough(250))
-    mac.holds(owner, [(50 * MS, 780 * MEBIBYTE)])
-    mac.draws(0.3)
-    return mac.write(folder, owner)
+    return write(program, folder, [(50 * MS, 780 * MEBIBYTE)], compositor=0.3)
 
 
 def compiled_in_each_process(folder: Path) -> Rows:
@@ -137,17 +122,14 @@ def compiled_in_each_process(folder: Path) -> Rows:
         took = mac.about(135 * MS, 0.2)
         mac.compiles(owner, program.now, took)
         program.spend(took + 200)
-    before: Commit | None = None
+    commits: list[Commit] = []
     for _ in range(100):
         program.spend(mac.rough(2.2 * MS))
         for _ in range(5):
             commit = program.commit(compute(mac.about(9.4 * MS)), encode=60.0)
-        if before is not None:
-            program.wait(before)
-        before = commit
-    mac.holds(owner, [(50 * MS, 1_100 * MEBIBYTE)])
-    mac.draws(0.2)
-    return mac.write(folder, owner)
+        commits.append(commit)
+        wait_for_last_but_one(program, commits)
+    return write(program, folder, [(50 * MS, 1_100 * MEBIBYTE)], compositor=0.2)
 
 
 def pass_for_each_draw(folder: Path) -> Rows:
@@ -157,17 +139,13 @@ def pass_for_each_draw(folder: Path) -> Rows:
     frames: list[Commit] = []
     for frame in range(1, 281):
         program.spend(mac.rough(1.2 * MS))
-        passes = [
-            Pass(channel, mac.about(work))
-            for _ in range(70)
-            for channel, work in (("Vertex", 8.0), ("Fragment", 300.0))
-        ]
+        passes = [drawn for _ in range(70) for drawn in draw(mac, 8.0, 300.0)]
         frames.append(program.commit(passes, encode=25.0, frame=frame))
-        if frame > 2:
-            program.wait(frames[-2])
-    _present_all(mac)
-    mac.holds(owner, [(50 * MS, 260 * MEBIBYTE)])
-    return mac.write(folder, owner, ("iOS", "iPhone14,5", "27.0 (24A330)"))
+        wait_for_last_but_one(program, frames, first=3)
+    present_all(mac)
+    return write(
+        program, folder, [(50 * MS, 260 * MEBIBYTE)], place=("iOS", "iPhone14,5", "27.0 (24A330)")
+    )
 
 
 def too_much_geometry(folder: Path) -> Rows:
@@ -179,30 +157,32 @@ def too_much_geometry(folder: Path) -> Rows:
         program.spend(mac.rough(900))
         fails = frame > _TOO_MANY_TRIANGLES_FROM
         vertices, fragments = (2.6 * MS, 210.0) if fails else (1.5 * MS, 2.1 * MS)
-        passes = [Pass("Vertex", mac.about(vertices)), Pass("Fragment", mac.about(fragments))]
+        passes = draw(mac, vertices, fragments)
         commit = program.commit(passes, encode=700.0, frame=frame)
         if fails:
-            program.fails(commit.reported, commit.number, _GEOMETRY)
-        _to_refresh(program, frame_start)
-    _present_all(mac)
-    mac.holds(owner, [(50 * MS, 190 * MEBIBYTE)])
-    return mac.write(folder, owner, ("iOS", "iPhone13,3", "14.6 (18F72)"))
+            program.fails(commit.reported, commit.number, MEMORYLESS_ERROR)
+        wait_for_refresh(program, frame_start)
+    present_all(mac)
+    return write(
+        program, folder, [(50 * MS, 190 * MEBIBYTE)], place=("iOS", "iPhone13,3", "14.6 (18F72)")
+    )
 
 
 def warmer_and_slower(folder: Path) -> Rows:
     """A detector on a phone that gets hot becomes slower (YOLO-CoreML-MPSNNGraph #31)."""
     owner, mac = Owner("YOLO-CoreML", 3_100), WarmingMac(48, "Apple A11")
     program = Program(mac, owner)
-    mac.clocks += [(24 * _SECOND, "Medium"), (78 * _SECOND, "Minimum")]
-    mac.heats += [(19 * _SECOND, "Fair"), (57 * _SECOND, "Serious")]
-    while program.now < 120 * _SECOND:
-        slower = 1 + 0.75 * max(0.0, program.now - 15 * _SECOND) / (105 * _SECOND)
+    mac.clocks += [(24 * SECOND, "Medium"), (78 * SECOND, "Minimum")]
+    mac.heats += [(19 * SECOND, "Fair"), (57 * SECOND, "Serious")]
+    while program.now < 120 * SECOND:
+        slower = 1 + 0.75 * max(0.0, program.now - 15 * SECOND) / (105 * SECOND)
         commit = program.commit(compute(mac.about(25 * MS * slower)), encode=60.0)
         commit = program.commit(compute(mac.about(18 * MS * slower)), encode=60.0)
         program.wait(commit)
         program.spend(mac.rough(900))
-    mac.holds(owner, [(50 * MS, 130 * MEBIBYTE)])
-    return mac.write(folder, owner, ("iOS", "iPhone10,3", "11.3 (15E216)"))
+    return write(
+        program, folder, [(50 * MS, 130 * MEBIBYTE)], place=("iOS", "iPhone10,3", "11.3 (15E216)")
+    )
 
 
 def one_two_paced(folder: Path) -> Rows:
@@ -213,12 +193,11 @@ def one_two_paced(folder: Path) -> Rows:
     for frame in range(1, 721):
         program.now = max(program.now, due + mac.rough(80))
         program.spend(mac.about(900, 0.1))
-        passes = [Pass("Vertex", mac.about(400.0)), Pass("Fragment", mac.about(2.7 * MS))]
+        passes = draw(mac, 400.0, 2.7 * MS)
         program.commit(passes, encode=1.5 * MS, frame=frame)
         due += _HALF_REFRESH * (1 + frame % 2)
-    _present_all(mac)
-    mac.holds(owner, [(50 * MS, 420 * MEBIBYTE)])
-    return mac.write(folder, owner)
+    present_all(mac)
+    return write(program, folder, [(50 * MS, 420 * MEBIBYTE)])
 
 
 def window_wise(folder: Path) -> Rows:
@@ -227,29 +206,24 @@ def window_wise(folder: Path) -> Rows:
     program = Program(mac, owner)
     for _ in range(16):
         program.spend(mac.about(57 * MS, 0.05))
-        for work in (3.7 * MS, 3.583 * _SECOND, 8.6 * MS):
+        for work in (3.7 * MS, 3.583 * SECOND, 8.6 * MS):
             commit = program.commit(compute(mac.about(work, 0.01)), encode=90.0)
         program.wait(commit)
-    mac.holds(owner, [(50 * MS, 160 * MEBIBYTE)])
-    mac.draws(0.1)
-    return mac.write(folder, owner)
+    return write(program, folder, [(50 * MS, 160 * MEBIBYTE)], compositor=0.1)
 
 
 def fused_for_nothing(folder: Path) -> Rows:
     """A token is one encoder; fewer kernels in it won nothing (infr #4)."""
     owner, mac = Owner("infr", 4_400), Mac(51, "M3 Pro")
     program = Program(mac, owner)
-    before: Commit | None = None
+    commits: list[Commit] = []
     for token in range(600):
         program.spend(mac.rough(500))
         work = 7.6 * MS + 0.8 * MS * token / 600  # attention grows with the context
         commit = program.commit(compute(mac.about(work, 0.01)), encode=900.0)
-        if before is not None:
-            program.wait(before)
-        before = commit
-    mac.holds(owner, [(50 * MS, 2_100 * MEBIBYTE)])
-    mac.draws(0.2)
-    return mac.write(folder, owner)
+        commits.append(commit)
+        wait_for_last_but_one(program, commits)
+    return write(program, folder, [(50 * MS, 2_100 * MEBIBYTE)], compositor=0.2)
 
 
 def replaced_buffers(folder: Path) -> Rows:
@@ -261,13 +235,13 @@ def replaced_buffers(folder: Path) -> Rows:
         for _ in range(3):
             mac.allocates(owner, program.now, int(mac.random.integers(80, 320)) * 4_096)
             program.spend(mac.rough(12))
-        passes = [Pass("Vertex", mac.about(1.9 * MS)), Pass("Fragment", mac.about(12.4 * MS))]
+        passes = draw(mac, 1.9 * MS, 12.4 * MS)
         frames.append(program.commit(passes, encode=2.6 * MS, frame=frame))
-        if frame > 2:
-            program.wait(frames[-2])
-    _present_all(mac)
-    mac.holds(owner, [(50 * MS, 240 * MEBIBYTE)])
-    return mac.write(folder, owner, ("iOS", "iPhone14,5", "17.1 (21B74)"))
+        wait_for_last_but_one(program, frames, first=3)
+    present_all(mac)
+    return write(
+        program, folder, [(50 * MS, 240 * MEBIBYTE)], place=("iOS", "iPhone14,5", "17.1 (21B74)")
+    )
 
 
 def drafts_that_vary(folder: Path) -> Rows:
@@ -287,9 +261,7 @@ def drafts_that_vary(folder: Path) -> Rows:
                 commit = program.commit(compute(mac.about(verified / 3)), encode=180.0)
             program.wait(commit)
             program.spend(mac.rough(700))
-    mac.holds(owner, [(50 * MS, 13_200 * MEBIBYTE)])
-    mac.draws(0.2)
-    return mac.write(folder, owner)
+    return write(program, folder, [(50 * MS, 13_200 * MEBIBYTE)], compositor=0.2)
 
 
 def drawn_on_demand(folder: Path) -> Rows:
@@ -304,17 +276,15 @@ def drawn_on_demand(folder: Path) -> Rows:
             fragments = 9.5 * MS if frame % tiles_arrive == tiles_arrive - 1 else 3.6 * MS
             passes = [Pass("Vertex", mac.about(700.0)), Pass("Fragment", mac.about(fragments, 0.2))]
             program.commit(passes, encode=900.0, frame=frame + 1)
-            _to_refresh(program, frame_start)
-        program.spend(mac.about(2.2 * _SECOND, 0.6))
-    _present_all(mac)
-    mac.holds(owner, [(50 * MS, 300 * MEBIBYTE)])
-    mac.draws(0.2)
-    return mac.write(folder, owner)
+            wait_for_refresh(program, frame_start)
+        program.spend(mac.about(2.2 * SECOND, 0.6))
+    present_all(mac)
+    return write(program, folder, [(50 * MS, 300 * MEBIBYTE)], compositor=0.2)
 
 
 PROBLEMS: Mapping[str, Callable[[Path], Rows]] = {
-    write.__name__.replace("_", "-"): write
-    for write in (
+    problem.__name__.replace("_", "-"): problem
+    for problem in (
         splat_per_vertex,
         fourteen_partitions,
         freed_at_an_interval,

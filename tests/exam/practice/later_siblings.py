@@ -6,37 +6,23 @@ They are like those of `siblings.py`: other numbers, other programs. Times are Â
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from sealed.mac import MEBIBYTE, MS, Commit, Mac, Owner, Pass, Program
+from practice.programs import (
+    MEMORYLESS_ERROR,
+    REFRESH,
+    SECOND,
+    Rows,
+    compute,
+    draw,
+    present_all,
+    start,
+    wait_for_last_but_one,
+    write,
+)
+from sealed.mac import MEBIBYTE, MS, Commit, Program
 
-Rows = dict[str, int]
-
-_REFRESH = 16_667.0
 _HIGH_REFRESH = 6_944.0  # a display of 144 Hz
-_PRESENTS = 7  # in a row of the command buffers' assignment to frames
-_GEOMETRY, _STOPPED = 13, 14
-_SECOND = 1_000 * MS
-
-
-def _start(seed: int, device: str, name: str) -> Program:
-    return Program(Mac(seed, device), Owner(name, 4_000 + seed))
-
-
-def _write(program: Program, folder: Path, levels: list[tuple[float, int]] | None = None) -> Rows:
-    mac, owner = program.mac, program.owner
-    mac.holds(owner, levels or [(50 * MS, 300 * MEBIBYTE)])
-    return mac.write(folder, owner)
-
-
-def _present_all(mac: Mac) -> None:
-    rows = mac.rows["metal-command-buffer-frame-assignment"]
-    rows[:] = [(*row[:_PRESENTS], 1, *row[_PRESENTS + 1 :]) for row in rows]
-
-
-def _drawn(mac: Mac, vertices: float, fragments: float) -> list[Pass]:
-    return [
-        Pass("Vertex", mac.about(vertices, 0.05)),
-        Pass("Fragment", mac.about(fragments, 0.05)),
-    ]
+_STOPPED = 14  # the driver's code for work that holds up the display
+_EVEN = 0.05
 
 
 # ---------------------------------------------------------------- too much geometry
@@ -47,22 +33,22 @@ def _failing(program: Program, folder: Path, error: int) -> Rows:
     mac = program.mac
     for frame in range(1, 141):
         frame_start = program.now
-        drawn = program.commit(_drawn(mac, 2.2 * MS, 3.1 * MS), encode=400, frame=frame)
+        drawn = program.commit(draw(mac, 2.2 * MS, 3.1 * MS, _EVEN), encode=400, frame=frame)
         if frame % 7 == 0:
             program.fails(drawn.reported, drawn.number, error)
-        program.now = max(program.now, frame_start + _REFRESH)
-    _present_all(mac)
-    return _write(program, folder)
+        program.now = max(program.now, frame_start + REFRESH)
+    present_all(mac)
+    return write(program, folder)
 
 
 def dense_scans(folder: Path) -> Rows:
     """A viewer of scans has too many triangles for its attachments, now and then."""
-    return _failing(_start(91, "M1", "ScanViewer"), folder, _GEOMETRY)
+    return _failing(start(91, "M1", "ScanViewer"), folder, MEMORYLESS_ERROR)
 
 
 def stopped_scans(folder: Path) -> Rows:
     """A viewer of scans holds up the display, and is stopped."""
-    return _failing(_start(92, "M1", "ScanViewer"), folder, _STOPPED)
+    return _failing(start(92, "M1", "ScanViewer"), folder, _STOPPED)
 
 
 # ---------------------------------------------------------------- many render passes
@@ -73,23 +59,22 @@ def _many_passes(program: Program, folder: Path, lengths: Callable[[], list[floa
     frames: list[Commit] = []
     for frame in range(1, 161):
         program.spend(mac.rough(900))
-        passes = [one for length in lengths() for one in _drawn(mac, 11.0, length)]
+        passes = [drawn for length in lengths() for drawn in draw(mac, 11.0, length, _EVEN)]
         frames.append(program.commit(passes, encode=30, frame=frame))
-        if frame > 2:
-            program.wait(frames[-2])
-    _present_all(mac)
-    return _write(program, folder)
+        wait_for_last_but_one(program, frames, first=3)
+    present_all(mac)
+    return write(program, folder)
 
 
 def sprite_by_sprite(folder: Path) -> Rows:
     """A card game opens a pass for each of 38 sprites."""
-    return _many_passes(_start(93, "M2", "Solitaire"), folder, lambda: [640.0] * 38)
+    return _many_passes(start(93, "M2", "Solitaire"), folder, lambda: [640.0] * 38)
 
 
 def passes_of_all_lengths(folder: Path) -> Rows:
     """A renderer needs each of its 24 passes: bloom, shadows, light."""
     lengths = [90.0 * 1.2**place for place in range(24)]
-    return _many_passes(_start(94, "M2", "Cathedral"), folder, lambda: lengths)
+    return _many_passes(start(94, "M2", "Cathedral"), folder, lambda: lengths)
 
 
 # ---------------------------------------------------------------- refreshes missed
@@ -102,30 +87,28 @@ def _refreshing(
     mac, due = program.mac, 150 * MS
     for frame in range(1, 501):
         program.now = max(program.now, due + mac.rough(60))
-        program.commit(_drawn(mac, 0.1 * work, 0.9 * work), encode=0.1 * period, frame=frame)
+        program.commit(draw(mac, 0.1 * work, 0.9 * work, _EVEN), encode=0.1 * period, frame=frame)
         due += period * refreshes(frame)
-    _present_all(mac)
-    return _write(program, folder)
+    present_all(mac)
+    return write(program, folder)
 
 
 def sixty_or_thirty(folder: Path) -> Rows:
     """An emulator misses four of ten refreshes, by chance."""
-    program = _start(95, "M3", "retro")
+    program = start(95, "M3", "retro")
     random = program.mac.random
-    return _refreshing(
-        program, folder, _REFRESH, lambda _: 1 + int(random.random() < 0.4), 4.1 * MS
-    )
+    return _refreshing(program, folder, REFRESH, lambda _: 1 + int(random.random() < 0.4), 4.1 * MS)
 
 
 def two_or_three(folder: Path) -> Rows:
     """A viewer takes two refreshes of a fast display, or three."""
-    program = _start(96, "M4", "MeshView")
+    program = start(96, "M4", "MeshView")
     return _refreshing(program, folder, _HIGH_REFRESH, lambda frame: 2 + (frame % 3 == 0), 2.2 * MS)
 
 
 def of_no_display(folder: Path) -> Rows:
     """A preview takes 11.2 or 19.3 ms: no display has such a period."""
-    program = _start(97, "M3", "preview")
+    program = start(97, "M3", "preview")
     return _refreshing(
         program, folder, 11.2 * MS, lambda frame: 1.723 if frame % 2 else 1.0, 4.1 * MS
     )
@@ -133,8 +116,8 @@ def of_no_display(folder: Path) -> Rows:
 
 def too_long_for_one(folder: Path) -> Rows:
     """Drawing takes longer than a refresh, so that frames come after two or three."""
-    program = _start(98, "M1", "retro")
-    return _refreshing(program, folder, _REFRESH, lambda frame: 2 + frame % 2, 21 * MS)
+    program = start(98, "M1", "retro")
+    return _refreshing(program, folder, REFRESH, lambda frame: 2 + frame % 2, 21 * MS)
 
 
 # ---------------------------------------------------------------- made for each request
@@ -155,28 +138,26 @@ def _requests(
             program.spend(mac.about(each, 0.06))
             levels.append((program.now, floor + place * part))
         for _ in range(int(mac.random.integers(150, 260))):
-            program.wait(program.commit([Pass("Compute", mac.about(9 * MS, 0.03))], encode=60))
+            program.wait(program.commit(compute(mac.about(9 * MS, 0.03)), encode=60))
             program.spend(mac.rough(200))
         if not keeps:
             levels.append((program.now, floor))
-    return _write(program, folder, levels)
+    return write(program, folder, levels)
 
 
 def voices_loaded_anew(folder: Path) -> Rows:
     """A reader loads its voice for each paragraph, in 20 parts of 45 ms."""
-    return _requests(_start(99, "M3", "reader"), folder, 20, 45 * MS, keeps=False, pause=1 * MS)
+    return _requests(start(99, "M3", "reader"), folder, 20, 45 * MS, keeps=False, pause=1 * MS)
 
 
 def allocated_at_once(folder: Path) -> Rows:
     """A reader that is asked every two seconds allocates what it needs in 1 ms."""
-    return _requests(_start(101, "M3", "reader"), folder, 20, 50, keeps=False, pause=2 * _SECOND)
+    return _requests(start(101, "M3", "reader"), folder, 20, 50, keeps=False, pause=2 * SECOND)
 
 
 def loaded_only_once(folder: Path) -> Rows:
     """A reader loads its voice for the first paragraph, and is then asked every two seconds."""
-    return _requests(
-        _start(102, "M3", "reader"), folder, 20, 45 * MS, keeps=True, pause=2 * _SECOND
-    )
+    return _requests(start(102, "M3", "reader"), folder, 20, 45 * MS, keeps=True, pause=2 * SECOND)
 
 
 # ---------------------------------------------------------------- long groups in a loop of few
@@ -186,30 +167,30 @@ def _groups(program: Program, number: int, parts: int, work: float) -> None:
     mac = program.mac
     for _ in range(number):
         for _ in range(parts):
-            made = program.commit([Pass("Compute", mac.about(work / parts, 0.02))], encode=50)
+            made = program.commit(compute(mac.about(work / parts, 0.02)), encode=50)
         program.wait(made)
         program.spend(mac.rough(600))
 
 
 def pictures_between_tokens(folder: Path) -> Rows:
     """Pictures are read in pieces of 0.9 s, with one step of decoding between two."""
-    program = _start(103, "M4 Max", "mixed-server")
+    program = start(103, "M4 Max", "mixed-server")
     for _ in range(4):
         _groups(program, int(program.mac.random.integers(60, 170)), 3, 15 * MS)
         for _ in range(9):
             _groups(program, 1, 20, 900 * MS)
             _groups(program, 1, 3, 15 * MS)
     _groups(program, 70, 3, 15 * MS)
-    return _write(program, folder)
+    return write(program, folder)
 
 
 def drafted_and_checked(folder: Path) -> Rows:
     """Two to seven drafts of 11 ms, then a check of 240 ms: all of it is one answer."""
-    program = _start(104, "M2 Max", "drafter")
+    program = start(104, "M2 Max", "drafter")
     for _ in range(110):
         _groups(program, int(program.mac.random.integers(2, 8)), 2, 11 * MS)
         _groups(program, 1, 6, 240 * MS)
-    return _write(program, folder)
+    return write(program, folder)
 
 
 # ---------------------------------------------------------------- longer work is no lost time
@@ -217,31 +198,30 @@ def drafted_and_checked(folder: Path) -> Rows:
 
 def prompts_of_one_length(folder: Path) -> Rows:
     """Ten answers in a row, each behind a prompt; the host builds each token after a wait."""
-    program = _start(105, "M3 Ultra", "answering")
+    program = start(105, "M3 Ultra", "answering")
     for _ in range(10):
         _groups(program, 1, 12, 720 * MS)
         for _ in range(90):
-            made = program.commit([Pass("Compute", program.mac.about(7 * MS, 0.02))], encode=40)
+            made = program.commit(compute(program.mac.about(7 * MS, 0.02)), encode=40)
             program.wait(made)
             program.spend(program.mac.rough(1_500))
-    return _write(program, folder)
+    return write(program, folder)
 
 
 def stalled_by_a_log(folder: Path) -> Rows:
     """A training loop writes a log every 40 steps, for an eighth of a second."""
-    program = _start(106, "M3 Ultra", "trainer")
-    before: Commit | None = None
+    program = start(106, "M3 Ultra", "trainer")
+    commits: list[Commit] = []
     for step in range(1, 321):
         program.spend(program.mac.rough(900))
         for _ in range(3):
-            made = program.commit([Pass("Compute", program.mac.about(2.3 * MS, 0.02))], encode=40)
-        if before is not None:
-            program.wait(before)
-        before = made
+            made = program.commit(compute(program.mac.about(2.3 * MS, 0.02)), encode=40)
+        commits.append(made)
+        wait_for_last_but_one(program, commits)
         if step % 40 == 0:
             program.wait(made)
             program.spend(program.mac.about(125 * MS, 0.2))
-    return _write(program, folder)
+    return write(program, folder)
 
 
 # ---------------------------------------------------------------- waits that are no polling
@@ -249,12 +229,12 @@ def stalled_by_a_log(folder: Path) -> Rows:
 
 def even_turns(folder: Path) -> Rows:
     """The host works for as long each time, and twice as long for every eleventh launch."""
-    program = _start(107, "M1 Pro", "detector")
+    program = start(107, "M1 Pro", "detector")
     mac = program.mac
     for launch in range(1, 1_201):
-        program.wait(program.commit([Pass("Compute", mac.about(900, 0.03))], encode=30))
+        program.wait(program.commit(compute(mac.about(900, 0.03)), encode=30))
         program.spend(mac.about(2 * MS, 0.05) + (launch % 11 == 0) * 3.1 * MS)
-    return _write(program, folder)
+    return write(program, folder)
 
 
 # ---------------------------------------------------------------- paced now and then
@@ -267,21 +247,21 @@ def _now_and_then(program: Program, folder: Path, period: Callable[[], float]) -
             frame_start = program.now
             program.spend(mac.about(1.1 * MS, 0.1))
             work = 2.9 * MS if frame % 9 == 8 else mac.about(1.5 * MS, 0.2)
-            program.commit(_drawn(mac, 200, work), encode=300, frame=frame + 1)
+            program.commit(draw(mac, 200, work, _EVEN), encode=300, frame=frame + 1)
             program.now = max(program.now, frame_start + period())
-        program.spend(mac.about(1.4 * _SECOND, 0.5))
-    _present_all(mac)
-    return _write(program, folder)
+        program.spend(mac.about(1.4 * SECOND, 0.5))
+    present_all(mac)
+    return write(program, folder)
 
 
 def scrolled_now_and_then(folder: Path) -> Rows:
     """A list is scrolled on a display of 120 Hz, and rests."""
-    return _now_and_then(_start(108, "M2", "ListView"), folder, lambda: 8_333.0)
+    return _now_and_then(start(108, "M2", "ListView"), folder, lambda: 8_333.0)
 
 
 def bursts_without_a_clock(folder: Path) -> Rows:
     """A renderer draws bursts of pictures as its data arrive, 7 to 11 ms apart."""
-    program = _start(109, "M2", "PlotView")
+    program = start(109, "M2", "PlotView")
     random = program.mac.random
     return _now_and_then(program, folder, lambda: float(random.uniform(7, 11)) * MS)
 
@@ -291,7 +271,7 @@ def bursts_without_a_clock(folder: Path) -> Rows:
 
 def made_ahead_of_the_device(folder: Path) -> Rows:
     """A filter makes six buffers for each picture, while the device still works at the last."""
-    program = _start(111, "M1 Max", "darkroom")
+    program = start(111, "M1 Max", "darkroom")
     mac = program.mac
     pictures: list[Commit] = []
     for _ in range(150):
@@ -299,11 +279,10 @@ def made_ahead_of_the_device(folder: Path) -> Rows:
             mac.allocates(program.owner, program.now, 8 * MEBIBYTE)
             program.spend(mac.rough(120))
         works = (11 * MS, 9 * MS, 14 * MS)
-        passes = [Pass("Compute", mac.about(work, 0.03)) for work in works]
+        passes = compute(*(mac.about(work, 0.03) for work in works))
         pictures.append(program.commit(passes, encode=60))
-        if len(pictures) > 1:
-            program.wait(pictures[-2])
-    return _write(program, folder)
+        wait_for_last_but_one(program, pictures)
+    return write(program, folder)
 
 
 SIBLINGS: Mapping[str, tuple[Callable[[Path], Rows], str]] = {

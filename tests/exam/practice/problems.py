@@ -7,10 +7,10 @@ with the sealed exam.
 from collections.abc import Callable
 from pathlib import Path
 
+from practice.programs import SECOND, compute, evenly
 from sealed.exports import Parts
 from sealed.mac import MEBIBYTE, MS, Commit, Mac, Owner, Pass, Program, cell, thread
 
-SECOND = 1_000 * MS
 _NEIGHBOURS = 10
 _DISPLAY = 16_667.0
 
@@ -30,16 +30,6 @@ class ClockedMac(Mac):
         ends = [*(start for start, _ in self.clocks[1:]), self.last]
         for (start, state), end in zip(self.clocks, ends, strict=True):
             self.span(schema, start, end, state, "Current", 0, None, "GPU Performance State")
-
-
-def compute(*works: float) -> list[Pass]:
-    """Return passes of the compute channel."""
-    return [Pass("Compute", work) for work in works]
-
-
-def evenly(mac: Mac, number: int, work: float) -> list[Pass]:
-    """Return so many compute passes of about one length."""
-    return compute(*(mac.about(work) for _ in range(number)))
 
 
 def encode_then_run(folder: Path) -> None:

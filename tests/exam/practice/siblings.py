@@ -7,31 +7,26 @@ that only looks like it. Each writes exports into a new folder; times are µs.
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from sealed.mac import MEBIBYTE, MS, Commit, Mac, Owner, Pass, Program
+from practice.programs import (
+    LEVELS,
+    Levels,
+    Rows,
+    compute,
+    present_all,
+    start,
+    wait_for_last_but_one,
+    write,
+)
+from sealed.mac import MEBIBYTE, MS, Commit, Pass, Program
 from third.counters import Counter, sampled, write_counters
 
-Rows = dict[str, int]
-
-_PRESENTS, _NUMBER = 7, 1  # in a row of the command buffers' assignment to frames
 _OCCUPANCY = Counter(31, "Compute Occupancy", percentage=True)
 _ARITHMETIC = Counter(4, "ALU Utilization", percentage=True)
 _READS = Counter(9, "Buffer Read Limiter", percentage=True)
 
 
-def _write(program: Program, folder: Path, levels: list[tuple[float, int]] | None = None) -> Rows:
-    mac, owner = program.mac, program.owner
-    mac.holds(owner, levels or [(50 * MS, 300 * MEBIBYTE)])
-    mac.draws(0.2)
-    return mac.write(folder, owner)
-
-
-def _start(seed: int, device: str, name: str) -> Program:
-    return Program(Mac(seed, device), Owner(name, 4_000 + seed))
-
-
-def _present_all(mac: Mac) -> None:
-    rows = mac.rows["metal-command-buffer-frame-assignment"]
-    rows[:] = [(*row[:_PRESENTS], 1, *row[_PRESENTS + 1 :]) for row in rows]
+def _write(program: Program, folder: Path, levels: Levels = LEVELS) -> Rows:
+    return write(program, folder, levels, compositor=0.2)
 
 
 # ---------------------------------------------------------------- buffers made anew
@@ -61,7 +56,7 @@ def _anew(
 
 def textures_each_frame(folder: Path) -> Rows:
     """Make thirty textures for each picture, and drop them."""
-    program = _start(71, "M2 Pro", "PhotoBatch")
+    program = start(71, "M2 Pro", "PhotoBatch")
     about = program.mac.about
     return _anew(
         program,
@@ -73,7 +68,7 @@ def textures_each_frame(folder: Path) -> Rows:
 
 def scratch_each_step(folder: Path) -> Rows:
     """Make eight large scratch buffers for each step of a solver, and drop them."""
-    program = _start(72, "M4", "fluid_solver")
+    program = start(72, "M4", "fluid_solver")
     about = program.mac.about
     return _anew(
         program,
@@ -85,7 +80,7 @@ def scratch_each_step(folder: Path) -> Rows:
 
 def scratch_made_once(folder: Path) -> Rows:
     """Make the scratch buffers in the first step; the host does something else for as long."""
-    program = _start(73, "M4", "fluid_solver")
+    program = start(73, "M4", "fluid_solver")
     mac = program.mac
     for _ in range(8):
         mac.allocates(program.owner, program.now, 96 * MEBIBYTE)
@@ -103,7 +98,7 @@ def _grows_by_size(program: Program, folder: Path, size: Callable[[], int], paus
     """Ask for a buffer of another length in half of 220 iterations; nothing is given back."""
     mac, level = program.mac, 90 * MEBIBYTE
     levels = [(60 * MS, level)]
-    before: Commit | None = None
+    commits: list[Commit] = []
     for _ in range(220):
         program.spend(mac.about(pause, 0.1) if pause else 30.0)
         if mac.random.random() < 0.5:
@@ -111,16 +106,16 @@ def _grows_by_size(program: Program, folder: Path, size: Callable[[], int], paus
             mac.allocates(program.owner, program.now, new)
             level += new
             levels.append((program.now, level))
-        made = program.commit([Pass("Compute", mac.about(7 * MS, 0.02))], encode=60)
-        if before is not None and not pause:
-            program.wait(before)
-        before = made
+        made = program.commit(compute(mac.about(7 * MS, 0.02)), encode=60)
+        commits.append(made)
+        if not pause:
+            wait_for_last_but_one(program, commits)
     return _write(program, folder, levels)
 
 
 def lengths_of_clips(folder: Path) -> Rows:
     """A dictation that is asked now and then, for clips of any length."""
-    program = _start(74, "M3", "DictationHelper")
+    program = start(74, "M3", "DictationHelper")
     random = program.mac.random
     return _grows_by_size(
         program, folder, lambda: 4 * int(random.integers(400_000, 900_000)), 900 * MS
@@ -129,14 +124,14 @@ def lengths_of_clips(folder: Path) -> Rows:
 
 def lengths_of_batches(folder: Path) -> Rows:
     """A host that keeps the device at work, with batches of any length."""
-    program = _start(75, "M1 Max", "embedder")
+    program = start(75, "M1 Max", "embedder")
     random = program.mac.random
     return _grows_by_size(program, folder, lambda: 64 * int(random.integers(20_000, 60_000)), 0.0)
 
 
 def lengths_in_classes(folder: Path) -> Rows:
     """A pool of four classes, which is full after a few iterations."""
-    program = _start(76, "M3", "DictationHelper")
+    program = start(76, "M3", "DictationHelper")
     mac, level, classes = program.mac, 90 * MEBIBYTE, [1 << power for power in range(20, 24)]
     levels = [(60 * MS, level)]
     for _ in range(220):
@@ -146,7 +141,7 @@ def lengths_in_classes(folder: Path) -> Rows:
             mac.allocates(program.owner, program.now, new)
             level += new
             levels.append((program.now, level))
-        program.commit([Pass("Compute", mac.about(7 * MS, 0.02))], encode=60)
+        program.commit(compute(mac.about(7 * MS, 0.02)), encode=60)
     return _write(program, folder, levels)
 
 
@@ -160,33 +155,33 @@ def _alternates(program: Program, host: float, device: float, *, shows: bool = F
         passes = [Pass("Compute", mac.about(device / 2, 0.05)) for _ in range(2)]
         program.wait(program.commit(passes, encode=60, frame=frame))
     if shows:
-        _present_all(mac)
+        present_all(mac)
 
 
 def features_on_the_host(folder: Path) -> Rows:
     """Compute features of sound on the host for 21 ms, and a model of 5 ms."""
-    program = _start(77, "M2", "birdsong")
+    program = start(77, "M2", "birdsong")
     _alternates(program, 21 * MS, 5 * MS)
     return _write(program, folder)
 
 
 def unpacked_tiles(folder: Path) -> Rows:
     """Unpack tiles on the host for 2.6 ms, and filter them for 0.7 ms."""
-    program = _start(78, "M1 Ultra", "tile_server")
+    program = start(78, "M1 Ultra", "tile_server")
     _alternates(program, 2.6 * MS, 0.7 * MS)
     return _write(program, folder)
 
 
 def about_even_turns(folder: Path) -> Rows:
     """Host and device take turns, of about one length: one more in flight is what helps."""
-    program = _start(79, "M2", "birdsong")
+    program = start(79, "M2", "birdsong")
     _alternates(program, 4.6 * MS, 5 * MS)
     return _write(program, folder)
 
 
 def shown_frames(folder: Path) -> Rows:
     """A program that shows each frame: its host may wait for the display."""
-    program = _start(80, "M2", "chart_view")
+    program = start(80, "M2", "chart_view")
     _alternates(program, 21 * MS, 5 * MS, shows=True)
     return _write(program, folder)
 
@@ -198,7 +193,7 @@ def _counted(
     folder: Path, seed: int, long: float, values: Mapping[str, Mapping[Counter, float]]
 ) -> Rows:
     """Run 60 iterations of four encoders, of which the third takes `long`."""
-    program = _start(seed, "M3 Max", "denoiser")
+    program = start(seed, "M3 Max", "denoiser")
     mac = program.mac
     kinds: list[str] = []
     for _ in range(60):
@@ -242,29 +237,24 @@ def small_and_short(folder: Path) -> Rows:
 
 def _steps(program: Program, number: int, work: float) -> None:
     mac = program.mac
-    before: Commit | None = None
+    commits: list[Commit] = []
     for _ in range(number):
-        commits = [
-            program.commit([Pass("Compute", mac.about(work / 3, 0.02))], encode=40)
-            for _ in range(3)
-        ]
-        if before is not None:
-            program.wait(before)
-        before = commits[-1]
+        thirds = [program.commit(compute(mac.about(work / 3, 0.02)), encode=40) for _ in range(3)]
+        commits.append(thirds[-1])
+        wait_for_last_but_one(program, commits)
 
 
 def _bulk(program: Program, number: int, work: float) -> None:
     for _ in range(number):
         commits = [
-            program.commit([Pass("Compute", program.mac.about(work / 3, 0.02))], encode=60)
-            for _ in range(3)
+            program.commit(compute(program.mac.about(work / 3, 0.02)), encode=60) for _ in range(3)
         ]
         program.wait(commits[-1])
 
 
 def images_before_tokens(folder: Path) -> Rows:
     """Someone's picture is encoded, in six long pieces, before anyone's next token."""
-    program = _start(84, "M4 Max", "vision-server")
+    program = start(84, "M4 Max", "vision-server")
     for _ in range(7):
         _steps(program, int(program.mac.random.integers(60, 140)), 8 * MS)
         _bulk(program, 6, 55 * MS)
@@ -274,7 +264,7 @@ def images_before_tokens(folder: Path) -> Rows:
 
 def tiles_before_previews(folder: Path) -> Rows:
     """An export runs twelve long tiles to their end before the next preview."""
-    program = _start(85, "M2 Max", "RawEditor")
+    program = start(85, "M2 Max", "RawEditor")
     for _ in range(6):
         _steps(program, int(program.mac.random.integers(90, 200)), 5.5 * MS)
         _bulk(program, 12, 31 * MS)
@@ -284,7 +274,7 @@ def tiles_before_previews(folder: Path) -> Rows:
 
 def asked_after_pauses(folder: Path) -> Rows:
     """A prompt begins a request, behind a pause: nobody else waits for it."""
-    program = _start(86, "M4 Max", "vision-server")
+    program = start(86, "M4 Max", "vision-server")
     for _ in range(7):
         _bulk(program, 6, 55 * MS)
         _steps(program, int(program.mac.random.integers(60, 140)), 8 * MS)
@@ -294,7 +284,7 @@ def asked_after_pauses(folder: Path) -> Rows:
 
 def validated_now_and_then(folder: Path) -> Rows:
     """A validation behind every hundredth step is a part of the loop."""
-    program = _start(87, "M2 Max", "trainer")
+    program = start(87, "M2 Max", "trainer")
     for _ in range(7):
         _steps(program, 100, 8 * MS)
         _bulk(program, 6, 55 * MS)
