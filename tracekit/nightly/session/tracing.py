@@ -14,8 +14,6 @@ from tracekit.nightly.session.program import Program, last_words, run
 from tracekit.nightly.session.turn_values import traced_values
 from tracekit.nightly.session.variants import CodeVariant
 
-_DOCUMENT = "form.template"  # what a recorder that is killed never writes into its bundle
-
 
 def trace(
     prepared: PreparedCapture, *, session: int = 1, watch: Watch | None = None
@@ -143,8 +141,11 @@ def _capture(
 def _recover(
     prepared: PreparedCapture, variant: CodeVariant, recording: Recording
 ) -> Recording | None:
-    """Recover a capture whose recorder was killed, and analyze it; None if that is impossible."""
-    if not recording.bundle.is_dir() or (recording.bundle / _DOCUMENT).exists():
+    """Recover a capture whose recorder was killed, and analyze it; None if that is impossible.
+
+    `tracekit recover` refuses a bundle that was saved, and one without raw data.
+    """
+    if not recording.bundle.is_dir():
         return None
     recovered = Recording(recording.folder.with_name(f"{recording.folder.name}-recovered"))
     log = prepared.log_of(recovered.folder.name)
