@@ -14,9 +14,9 @@ from tracekit.nightly.history.night import moment_in
 from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.schedule import schedulers
 from tracekit.nightly.schedule.job import EARLY, Job, find_unserved_times, job_of, next_due
+from tracekit.nightly.schedule.launchd_rehearsal import rehearse_under_launchd
 from tracekit.nightly.schedule.running import runs_in
 from tracekit.nightly.schedule.schedulers import Installed, Launchd, Scheduler, Standing, Systemd
-from tracekit.nightly.schedule.trial import rehearse_under_launchd
 from tracekit.record import Progress, quiet, run
 
 _SECONDS = 120.0

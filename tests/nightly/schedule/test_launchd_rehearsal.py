@@ -13,8 +13,8 @@ from tracekit.nightly.folder import make_output
 from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.schedule import schedule
 from tracekit.nightly.schedule.job import job_of
+from tracekit.nightly.schedule.launchd_rehearsal import rehearse_under_launchd
 from tracekit.nightly.schedule.schedulers import Launchd
-from tracekit.nightly.schedule.trial import rehearse_under_launchd
 
 pytestmark = pytest.mark.processes
 

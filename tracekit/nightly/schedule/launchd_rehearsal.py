@@ -36,8 +36,8 @@ echo $? >capture.code
 
 
 @dataclass(frozen=True)
-class _FailedFact:
-    """A fact of the doctor, as far as it is shown."""
+class _DoctorFact:
+    """The parts of a fact in the doctor's document that an error needs."""
 
     words: str
     name: str
@@ -46,7 +46,7 @@ class _FailedFact:
 
 @dataclass(frozen=True)
 class _DoctorDocument:
-    facts: tuple[_FailedFact, ...] = ()
+    facts: tuple[_DoctorFact, ...] = ()
 
 
 def rehearse_under_launchd(
