@@ -64,8 +64,9 @@ def test_a_recording_without_a_count_abstains() -> None:
         assert (status, reason in words) == (Status.ABSTAINED, True), (reason, words)
 
 
-def test_a_silent_workload_is_an_error_and_no_rule_passes() -> None:
-    tables = {"gpu_intervals": intervals([(0, MS), (2 * MS, MS)])}
+@pytest.mark.parametrize("marks", [{}, {"phases": phases(0, MS)[:0]}])
+def test_a_silent_workload_is_an_error_and_no_rule_passes(marks: dict[str, pd.DataFrame]) -> None:
+    tables = {"gpu_intervals": intervals([(0, MS), (2 * MS, MS)]), **marks}
     provenance = Provenance(recorder="xctrace", workload="paged", targets=TARGETS)
     result = analyze(tables, provenance)
     assert "no marks of its workload paged" in result.findings[0].message

@@ -55,7 +55,9 @@ def capture_truncated(
         *_find_unfinished_stages(provenance),
         *loss_findings,
     ]
-    if provenance.workload and provenance.recorder == "xctrace" and phases is None:
+    window = _working(phases, steps)
+    has_marks = window is not None or (phases is not None and not phases.empty)
+    if provenance.workload and provenance.recorder == "xctrace" and not has_marks:
         facts = (Fact("workload", provenance.workload),)
         findings.append(
             finding(
@@ -65,11 +67,10 @@ def capture_truncated(
                 severity=Severity.ERROR,
             )
         )
-    window = _working(phases, steps)
     target_rows = None
     if gpu_intervals is not None:
         target_rows = own_rows(gpu_intervals)
-    if target_rows is not None and window is None and phases is not None and not phases.empty:
+    if target_rows is not None and window is None and has_marks:
         never_steady = finding(
             wording="capture-truncated-never-steady",
             lever="capture-truncated",
