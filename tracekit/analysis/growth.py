@@ -16,7 +16,7 @@ from tracekit.analysis.intervals import IntervalSet, Times, Window
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.iterations import steady_iterations
 from tracekit.analysis.machine import MORE_DISTURBED, disturbed_share, share_below_best
-from tracekit.analysis.modes import find_border
+from tracekit.analysis.modes import SIGMA, find_border
 from tracekit.analysis.scope import Device, Targets, of_a_server, require_alike
 from tracekit.analysis.trends import Numbers, TrendLine, fit_trend
 from tracekit.analysis.upkeep import ALLOCATION, MemoryLevels, levels
@@ -28,7 +28,6 @@ FEWEST = 16
 _PARTS = 8
 _RISING = 14  # rising pairs of parts less falling ones, of 28
 _CLEAR = 6.0  # robust deviations between neighbours, at least, of an uneven rise
-_SIGMA = 1.4826  # standard deviation / median absolute deviation of a normal distribution
 _MEMORY_SHARE, _MEMORY = 0.05, 32 << 20  # share of the first level, and bytes: the least rise
 _SAME = 0.02  # share by which equal numbers of pieces may differ
 
@@ -214,7 +213,7 @@ def _rise(values: Numbers) -> Rise | None:
         return None
     finite_values = values[np.isfinite(values)]
     differences = np.abs(np.diff(finite_values))
-    noise = _SIGMA * float(np.median(differences)) / np.sqrt(2)
+    noise = SIGMA * float(np.median(differences)) / np.sqrt(2)
     has_border = find_border(finite_values) is not None
     return Rise(line, _parts(values), noise, has_border)
 

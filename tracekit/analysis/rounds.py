@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.analysis.intervals import Times
+from tracekit.analysis.modes import spread
 
 FEWEST = 8
 """Fewer rounds than this do not count as iterations."""
@@ -24,7 +25,6 @@ _CLEARER = 0.4  # share by which more of them recur than at other distances
 _LOWER = 0.25  # quantile of all distances, low because many are multiples of a short round
 _FAR = 1.5  # ratio to the usual size above which a group is unlike
 _CLEAR = 5.0  # robust deviations from the usual size
-_SIGMA = 1.4826  # standard deviation / median absolute deviation of a normal distribution
 _SMALL, _USUAL, _LARGE = 1, 10, 100
 _STANDS_OUT = 1.25  # ratio to the next longest pause
 _MOST = 2048  # groups of one round
@@ -76,11 +76,10 @@ class GroupRow:
     def coarse(self) -> "GroupRow":
         """Return the groups with three sizes only: usual, far larger, far smaller."""
         median_size = float(np.median(self.size))
-        distances = np.abs(self.size - median_size)
-        spread = _SIGMA * float(np.median(distances))
-        least_large = max(_FAR * median_size, median_size + _CLEAR * spread)
+        clear_distance = _CLEAR * spread(self.size)
+        least_large = max(_FAR * median_size, median_size + clear_distance)
         large = self.size > least_large
-        most_small = min(median_size / _FAR, median_size - _CLEAR * spread)
+        most_small = min(median_size / _FAR, median_size - clear_distance)
         small = self.size < most_small
         small_or_usual = np.where(small, _SMALL, _USUAL)
         sizes = np.where(large, _LARGE, small_or_usual).astype(np.int64)

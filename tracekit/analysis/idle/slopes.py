@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.analysis.intervals import Times
+from tracekit.analysis.modes import spread
 
 _MIDDLE = 0.5
 _NEAR = 0.3  # the largest distance of a slope from 0 or from 1
@@ -21,7 +22,6 @@ _SURE = 1.96  # standard errors on both sides of a 95 % interval
 _SURER = 2.58  # of a 99 % interval
 _SUREST = 3.5  # of the slope of one part among many
 _FAR = 6.0  # deviations from which a commit is an accident: a compilation, a pause
-_DEVIATION = 1.4826  # the standard deviation of a normal distribution, in median distances
 _ACCIDENTS = 0.2  # the largest share of commits that are accidents
 _ROUNDS = 2
 
@@ -111,8 +111,7 @@ def _is_inlier(residuals: Numbers) -> NDArray[np.bool_]:
     """Return which of the commits are not far from the fit of the others."""
     median_residual = np.median(residuals)
     deviations = np.abs(residuals - median_residual)
-    far_distance = _FAR * _DEVIATION * float(np.median(deviations))
-    limit = max(far_distance, 1.0)
+    limit = max(_FAR * spread(residuals), 1.0)
     most_accidents = float(np.quantile(deviations, 1 - _ACCIDENTS))
     return deviations <= max(limit, most_accidents)
 
