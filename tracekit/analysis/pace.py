@@ -41,11 +41,16 @@ def count_presents(
     """Return the number of the target's presents to a display in the window."""
     times = [np.empty(0, np.int64)]
     if commits is not None and "presents" in commits:
-        is_presenting = commits["presents"].fillna(value=False).astype(bool) & commits["target"]
-        times.append(commits.loc[is_presenting, "time"].to_numpy(dtype=np.int64))
+        times.append(_find_presenting_commits(commits))
     if presents is not None:
         times.append(presents.loc[presents["target"], "time"].to_numpy(dtype=np.int64))
     return max(int(((moments >= start) & (moments < end)).sum()) for moments in times)
+
+
+def _find_presenting_commits(commits: pd.DataFrame) -> Times:
+    """Return when the target committed what it presents; ns."""
+    is_presenting = commits["presents"].fillna(value=False).astype(bool) & commits["target"]
+    return commits.loc[is_presenting, "time"].to_numpy(dtype=np.int64)
 
 
 def find_frames(
@@ -57,8 +62,7 @@ def find_frames(
     """
     if commits is None or "presents" not in commits:
         return np.empty(0, np.int64)
-    is_present = commits["presents"].fillna(value=False).astype(bool) & commits["target"]
-    presents = np.sort(commits.loc[is_present, "time"].to_numpy(dtype=np.int64))
+    presents = np.sort(_find_presenting_commits(commits))
     presents = presents[(presents >= start) & (presents < end)]
     begins = np.sort(begins_of(timeline))
     places = np.unique(np.searchsorted(begins, presents, side="right"))

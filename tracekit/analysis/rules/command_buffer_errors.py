@@ -382,14 +382,11 @@ def _compare_memory(
         target_levels = allocated_sizes[is_target_level]
         is_earlier = target_levels["start"] <= time
         sized_levels = target_levels[is_earlier].dropna(subset=["size"])
-        target_levels = sized_levels.sort_values("start", kind="stable")
-        level = None
-        if len(target_levels):
-            sizes = target_levels["size"]
+        if len(sized_levels):
+            sizes = sized_levels.sort_values("start", kind="stable")["size"]
             level = int(sizes.iloc[-1])
     if level is not None:
         memory = machine.get("memory")
-        machine_memory = None
         if memory:
             machine_memory = int(memory)
     level_share = None
