@@ -103,7 +103,7 @@ def analyze(
 def describe_silence(tables: Mapping[str, pd.DataFrame], provenance: Provenance) -> str:
     """Return why a recording of a workload shows nothing of it; empty if it shows something.
 
-    Where its steps are not there, nothing says that the recorded work is the workload's.
+    Without its marks, nothing shows that the recorded work is the workload's.
     """
     if not provenance.workload or provenance.recorder != _TRACER:
         return ""

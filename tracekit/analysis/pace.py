@@ -48,7 +48,7 @@ def count_presents(
 
 
 def _find_presenting_commits(commits: pd.DataFrame) -> Times:
-    """Return when the target committed what it presents; ns."""
+    """Return the times of the target's commits that present to a display; ns."""
     is_presenting = commits["presents"].fillna(value=False).astype(bool) & commits["target"]
     return commits.loc[is_presenting, "time"].to_numpy(dtype=np.int64)
 

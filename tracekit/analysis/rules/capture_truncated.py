@@ -56,17 +56,9 @@ def capture_truncated(
         *loss_findings,
     ]
     window = _working(phases, steps)
-    has_marks = window is not None or (phases is not None and not phases.empty)
-    if provenance.workload and provenance.recorder == "xctrace" and not has_marks:
-        facts = (Fact("workload", provenance.workload),)
-        findings.append(
-            finding(
-                wording="capture-truncated-silent",
-                facts=facts,
-                lever="capture-truncated",
-                severity=Severity.ERROR,
-            )
-        )
+    has_marks = _has_marks(phases, window)
+    if not has_marks:
+        findings += _find_silence(provenance)
     target_rows = None
     if gpu_intervals is not None:
         target_rows = own_rows(gpu_intervals)
@@ -111,6 +103,22 @@ def _find_unfinished_stages(provenance: Provenance) -> Findings:
             facts=facts,
             lever=lever,
             severity=severity,
+        )
+
+
+def _has_marks(phases: pd.DataFrame | None, window: Window | None) -> bool:
+    """Return whether the workload marked any of its phases or steps."""
+    return window is not None or (phases is not None and not phases.empty)
+
+
+def _find_silence(provenance: Provenance) -> Findings:
+    """Yield the finding that a workload of tracekit left no marks; other programs have none."""
+    if provenance.workload and provenance.recorder == "xctrace":
+        yield finding(
+            wording="capture-truncated-silent",
+            facts=(Fact("workload", provenance.workload),),
+            lever="capture-truncated",
+            severity=Severity.ERROR,
         )
 
 
