@@ -123,7 +123,7 @@ def test_missing_exports_are_a_warning_and_new_ones_a_note(golden: Golden) -> No
     for words, reported_losses, provenance in (
         ("not read from exports", None, whole_run),
         ("cut after row 7", losses(DAMAGED), whole_run),
-        ("the stage `export` did not come to its end", losses(), cut_run),
+        ("the stage `export` is not complete", losses(), cut_run),
     ):
         with pytest.raises(Unavailable, match=words):
             list(drifted(reported_losses, provenance))

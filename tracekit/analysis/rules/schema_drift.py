@@ -64,7 +64,7 @@ def schema_drift(losses: pd.DataFrame | None, provenance: Provenance) -> Finding
 def _require_whole(damaged: pd.DataFrame, provenance: Provenance) -> None:
     """Raise Unavailable if there may be unread exports, or unread parts of some."""
     for name in provenance.incomplete:
-        raise Unavailable(f"the stage `{name}` did not come to its end: exports may be missing.")
+        raise Unavailable(f"the stage `{name}` is not complete: exports may be missing.")
     if not damaged.empty:
         damaged_text = damaged["text"].iloc[0]
         raise Unavailable(f"an export is damaged: {damaged_text}")
