@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from analysed import MS, SECOND, Golden, intervals, judge_tables, phases, row_of_steps, table
-from stock import WIRE
+from stock import WIRE, Stock
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window
 from tracekit.analysis.rule import Finding
@@ -158,6 +158,27 @@ def test_allocations_of_each_step_are_reported(golden: Golden) -> None:
     assert hot(resources(6, size=pd.array([None] * 6, "Int64")), **tables)
     assert not hot(resources(5), **tables)
     assert not hot(resources(49))
+
+
+def test_allocations_before_requests_are_reported_without_levels_of_memory() -> None:
+    stock = Stock()
+    for tokens in (20, 31, 26, 37, 23, 29, 34, 22, 27):
+        for _ in range(60):
+            cells = {"event": "Allocation", "size": MIB, "type": "Buffer"}
+            stock.add("resource_allocations", stock.host_time, **cells)
+            stock.spend(3_000)
+        for _ in range(tokens):
+            stock.buffer([2_000])
+            stock.wait()
+            stock.spend(100)
+    [without_levels] = judge_tables("hot-allocations", **stock.tables())
+    sentence = sentence_of(without_levels)
+    assert "allocates 60 buffers (60 MiB) anew" in sentence
+    assert "Memory" not in sentence
+    # Memory that stays at its level is kept: these are allocations like those of any loop.
+    stock.add("allocated_sizes", 0, stock.host_time, size=900 * MIB)
+    [kept] = judge_tables("hot-allocations", **stock.tables())
+    assert "1.93 per iteration" in sentence_of(kept)
 
 
 def test_a_pool_that_fills_first_and_memory_of_others_pass() -> None:

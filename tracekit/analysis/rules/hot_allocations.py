@@ -60,8 +60,10 @@ def hot_allocations(
     """
     resources = allocations(resource_allocations, loop)
     if allocating is not None and allocating.is_most and allocating.is_rare(iterations):
-        yield from _for_each_request(resources, allocating, allocated_sizes, targets, loop)
-        return
+        for_requests = _for_each_request(resources, allocating, allocated_sizes, targets, loop)
+        if for_requests is not None:
+            yield for_requests
+            return
     count = loop.length / 1e9
     unit_name = "second"
     if iterations is not None and not iterations.empty:
@@ -179,11 +181,20 @@ def _for_each_request(
     allocated_sizes: pd.DataFrame | None,
     targets: Targets,
     loop: Loop,
-) -> Findings:
-    """Yield the buffers that are made anew before some stretches of work, if they are freed."""
+) -> Finding | None:
+    """Return the finding that buffers are made anew before some stretches of work.
+
+    None if they are few, or if the level of memory shows that they are kept.
+    """
     swing = find_swing(allocated_sizes, targets, loop, _FEWEST_REQUESTS)
-    if allocating.starts.size < _FEWEST_REQUESTS or swing is None:
-        return
+    is_kept = swing is None and allocated_sizes is not None
+    if allocating.starts.size < _FEWEST_REQUESTS or is_kept:
+        return None
+    lowest = None
+    highest = None
+    if swing is not None:
+        lowest = swing.lowest
+        highest = swing.highest
     times = resources["time"].to_numpy(dtype=np.int64)
     raw_sizes = resources["size"].fillna(0)
     sizes = raw_sizes.to_numpy(dtype=np.int64)
@@ -205,11 +216,11 @@ def _for_each_request(
         Fact("took", allocation_time, "ns"),
         Fact("idle_while", allocating.time, "ns"),
         Fact("idle_while_share", idle_while_share, "ratio"),
-        Fact("lowest", swing.lowest, "bytes"),
-        Fact("highest", swing.highest, "bytes"),
+        Fact("lowest", lowest, "bytes"),
+        Fact("highest", highest, "bytes"),
     )
     evidence = longest("resource_allocations", allocating.starts, allocating.ends)
-    yield finding(
+    return finding(
         wording="hot-allocations-by-request",
         facts=facts,
         lever=Mechanism.MADE_FOR_EACH_REQUEST,
