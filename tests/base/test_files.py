@@ -93,7 +93,7 @@ def test_a_file_is_read_and_other_things_are_refused(
     for absent_path in ("gone", "file/below"):
         with pytest.raises(FileNotFoundError) as missing:
             read_input(Path(absent_path))
-        assert missing.value.strerror == os.strerror(errno.ENOENT)
+        assert missing.value.strerror == os.strerror(errno.ENOENT), absent_path
         assert missing.value.filename == absent_path
 
 
