@@ -26,7 +26,7 @@ from tracekit.base import (
     system,
     write_whole,
 )
-from tracekit.machine import circumstances, describe, git_commit, merge_circumstances
+from tracekit.machine import chips, circumstances, describe, git_commit, merge_circumstances
 from tracekit.record import (
     Choose,
     FinishedRecording,
@@ -50,7 +50,7 @@ from tracekit.report import PANELS, render
 from tracekit.tables import OPEN, SCHEMAS, Choice, Tables, toc
 from tracekit.tables import losses as tables_losses
 from tracekit.tables import schemas as tables_schemas
-from tracekit.workload import Plan
+from tracekit.workload import Plan, journal
 from tracekit.workload import plan as workload_plan
 
 NEEDED = "needed"
@@ -110,6 +110,7 @@ def record(plan: Plan, progress: Progress = quiet) -> Recording:
         patterns.save_patterns(recording.patterns_file, parsed_patterns)
         recorded = record_plan(plan, recorder, recording, progress, is_way_open=is_way_open)
         recording.save_provenance(_with(recording.provenance(), recorded))
+        _note_virtual_device(recording)
         _look_for_rows(recording)
         if recorded.interrupted:
             raise KeyboardInterrupt("recording was stopped early")
@@ -361,6 +362,18 @@ def _complete(recording: Recording) -> None:
     )
 
 
+def _note_virtual_device(recording: Recording) -> None:
+    """Note that the machine is virtual if the GPU of its workload is, and warn of it."""
+    report = journal.fold(recording.journal_file)
+    device_name = str(report.device.get("device_name", ""))
+    if report.backend != "metal" or not chips.is_virtual_device(device_name):
+        return
+    provenance = recording.provenance()
+    machine = provenance.machine | {"virtual": True}
+    recording.save_provenance(replace(provenance, machine=machine))
+    warn(recording, (chips.VIRTUAL_GPU,))
+
+
 def _look_for_rows(recording: Recording) -> None:
     """Note whether there is GPU work of the targets; add a warning if there is none."""
     if not recording.bundle.exists():
@@ -387,6 +400,8 @@ def _provenance(plan: Plan, recorder: Recorder) -> Provenance:
     machine = describe() | circumstances()
     capabilities = known_of(recorder)
     warnings = find_ignored_options(plan, recorder)
+    if machine.get("virtual"):
+        warnings = (*warnings, chips.VIRTUAL_GPU)
     provenance = Provenance(
         tracekit=own_version(),
         created=make_timestamp(),

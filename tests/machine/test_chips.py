@@ -12,6 +12,7 @@ from tracekit.machine.chips import (
     Confidence,
     chip,
     gpu_class,
+    is_virtual_device,
     known_chips,
     normalize_chip_name,
     this_chip,
@@ -119,6 +120,24 @@ def test_this_machine_has_no_figures_of_apples() -> None:
         own_chip = this_chip(facts)
         assert (own_chip.cores, own_chip.bandwidth.value) == (None, None), reason
         assert own_chip.bandwidth.reason.endswith(reason)
+
+
+def test_a_virtual_mac_has_no_figures_of_its_chip() -> None:
+    virtual_chip = this_chip({"chip": "Apple M1", "gpu_cores": 8, "virtual": True})
+    figures = (virtual_chip.bandwidth, virtual_chip.fp32, virtual_chip.fp16)
+    assert {figure.value for figure in figures} == {None}
+    assert "is a virtual machine" in virtual_chip.bandwidth.reason
+
+
+def test_names_of_virtual_devices_are_recognized() -> None:
+    names = {
+        "Apple M1 (Virtual)": True,
+        "Apple Paravirtual device": True,
+        "VirtualMac2,1": True,
+        "Apple M4 Max": False,
+        "": False,
+    }
+    assert {name: is_virtual_device(name) for name in names} == names
 
 
 def test_the_higher_roof_is_the_bound() -> None:

@@ -62,6 +62,13 @@ def test_a_virtual_mac_is_known_as_one() -> None:
     assert Machine("Linux").is_virtual is None
 
 
+def test_a_purpose_that_needs_a_chip_refuses_a_virtual_mac() -> None:
+    mac(sysctl=b"0").require_chip("A probe")
+    Machine("Linux").require_chip("A probe")
+    with pytest.raises(ToolError, match="A probe needs the GPU of a chip"):
+        mac(sysctl=b"Apple M1 (Virtual)").require_chip("A probe")
+
+
 def test_gpu_cores_are_read_from_the_registry() -> None:
     registries = {REGISTRY: 40, b'  "gpu-core-count"=10\n': 10, b"": None, b'"model" = "M3"': None}
     assert {printed: mac(ioreg=printed).gpu_cores for printed in registries} == registries

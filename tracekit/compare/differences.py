@@ -197,6 +197,7 @@ def _facts(sample: Sample) -> dict[str, str]:
         "target": ", ".join(sorted(target_names)),
         "chip": machine.get("chip"),
         "model": machine.get("model"),
+        "virtual machine": machine.get("virtual"),
         "GPU cores": machine.get("gpu_cores"),
         "cores": machine.get("cores"),
         "memory": machine.get("memory"),
@@ -243,7 +244,7 @@ def _words(value: object) -> str:
 
 
 _CLOCKS = {"host": "host: work on a CPU", "bench": "bench"}
-_VOID = frozenset({"workload", "recorder"})
+_VOID = frozenset({"workload", "recorder", "virtual machine"})
 
 
 # Rules that find a state of the machine, not of the work.

@@ -103,6 +103,14 @@ _CLASSES: Mapping[str, tuple[str, BufferLimits]] = {
 }
 
 
+VIRTUAL_GPU = "This Mac is a virtual machine: figures of its GPU prove nothing about a chip."
+
+
+def is_virtual_device(name: str) -> bool:
+    """Return whether the name of a chip, a GPU or a model is that of a virtual machine."""
+    return "Virtual" in name or "Paravirtual" in name
+
+
 def known_chips() -> tuple[str, ...]:
     """Return the names that have figures here, as the system calls them."""
     return tuple(f"Apple {name}" for name in _MODELS)
@@ -133,9 +141,12 @@ def chip(name: str, cores: int | None = None) -> Chip:
 def this_chip(facts: Mapping[str, Any]) -> Chip:
     """Return the chip of this machine, by the facts of `describe`.
 
-    Outside macOS its figures are missing.
+    Outside macOS its figures are missing, and so are those of a virtual machine.
     """
     name = str(facts.get("chip", ""))
+    if facts.get("virtual"):
+        absence = Figure(reason="this Mac is a virtual machine, whose GPU is not that of a chip.")
+        return Chip(name, facts.get("gpu_cores"), absence, absence, absence)
     if sys.platform == "darwin" and name:
         return chip(name, facts.get("gpu_cores"))
     reason = "the system does not name its chip."

@@ -15,6 +15,8 @@ from typing import Any
 
 import psutil
 
+from tracekit.base import ToolError
+from tracekit.machine.chips import VIRTUAL_GPU, is_virtual_device
 from tracekit.machine.sources import (
     IOREG_COMMAND,
     PMSET_COMMAND,
@@ -135,10 +137,20 @@ class Machine:
 
     @property
     def is_virtual(self) -> bool | None:
-        """Whether this is a virtual Mac, whose GPU is none; None if the system does not know."""
-        if any(word in self.chip for word in ("Virtual", "Paravirtual")):
+        """Whether this Mac is a virtual machine; None if the system does not know, or elsewhere."""
+        if not self.on_mac:
+            return None
+        if is_virtual_device(self.chip):
             return True
         return {"1": True, "0": False}.get(self._sysctl("kern.hv_vmm_present"))
+
+    def require_chip(self, purpose: str) -> None:
+        """Raise ToolError if this Mac is a virtual machine, whose GPU is unfit for a purpose."""
+        if self.is_virtual:
+            raise ToolError(
+                f"{purpose} needs the GPU of a chip. {VIRTUAL_GPU}",
+                hint="Use a Mac of your own; kernels can be checked for parity here.",
+            )
 
     def text(self, *command: str, seconds: float = SECONDS) -> str:
         """Return the output of a command as text; empty if it fails."""

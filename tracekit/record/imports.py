@@ -26,6 +26,7 @@ from tracekit.base import (
     unpacking,
 )
 from tracekit.base import files as base_files
+from tracekit.machine import chips
 from tracekit.record.host.exports import write_rows
 from tracekit.record.inputs import ExportFiles, find_inputs, name_of, recordings_of
 from tracekit.record.recorder import Progress
@@ -99,6 +100,8 @@ def _describe_machine(run: TocRun) -> dict[str, Any]:
         fact = run.device.get(toc_name)
         if fact:
             machine[our_name] = fact
+    if chips.is_virtual_device(run.device.get("model", "")):
+        machine["virtual"] = True
     return machine
 
 

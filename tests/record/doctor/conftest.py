@@ -20,6 +20,7 @@ READY = {
     f"{SW_VERS} -productVersion": "26.3.1\n",
     f"{SW_VERS} -buildVersion": "25D2128\n",
     f"{SYSCTL} machdep.cpu.brand_string": "Apple M1\n",
+    f"{SYSCTL} kern.hv_vmm_present": "0\n",
     "/usr/sbin/ioreg": "+-o AGXAcceleratorG13G  <class AGXAcceleratorG13G>\n    {\n"
     '      "model" = "Apple M1"\n      "gpu-core-count" = 8\n    }\n',
     "xcode-select -p": "/Applications/Xcode.app/Contents/Developer\n",

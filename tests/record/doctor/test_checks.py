@@ -21,6 +21,8 @@ UNKNOWN, OPEN = (FactStatus.UNKNOWN, False), (FactStatus.UNKNOWN, True)
 SURROUNDING = {"architecture", "environment", "executable", "read_free_bytes", "rivals", "state"}
 VERSION, BUILD = "/usr/bin/sw_vers -productVersion", "/usr/bin/sw_vers -buildVersion"
 ROSETTA, CORES = "/usr/sbin/sysctl -n sysctl.proc_translated", "/usr/sbin/ioreg"
+VIRTUAL = "/usr/sbin/sysctl -n kern.hv_vmm_present"
+CHIP = "/usr/sbin/sysctl -n machdep.cpu.brand_string"
 MODE, GROUPS = "/usr/sbin/DevToolsSecurity -status", "/usr/bin/id -Gn"
 FIND, SELECTED, XCTRACE = "xcrun --find xctrace", "xcode-select -p", "/X/xctrace version"
 CODESIGN, MANAGER = "/usr/bin/codesign -dv", "/bin/launchctl managername"
@@ -29,6 +31,7 @@ NOT_FOUND = 'xcrun: error: unable to find utility "xctrace"'
 NOT_AGREED = "You have not agreed to the Xcode license agreements."
 DISABLED = "Developer mode is currently disabled.\n"
 TOOLS = "/Library/Developer/CommandLineTools"
+PARAVIRTUAL = '["0.32.1", true, {"device_name": "Apple Paravirtual device"}]'
 INTEL = {"architecture": "x86_64"}
 AT = "2026-11-20T10:15:03+00:00"
 
@@ -70,6 +73,11 @@ def look(surroundings: DoctorSurroundings, *names: str) -> dict[str, MachineFact
         ("architecture", {ROSETTA: "1\n", **INTEL}, FAILED, "Rosetta", "arm64"),
         ("architecture", {ROSETTA: "0\n", **INTEL}, OPEN, "x86_64", "uname"),
         ("architecture", {ROSETTA: None, **INTEL}, OPEN, "x86_64", "uname"),
+        ("virtual machine", {VIRTUAL: "1\n"}, WARNING, "prove nothing about a chip", "parity"),
+        ("virtual machine", {CHIP: "Apple M1 (Virtual)\n"}, WARNING, "virtual", ""),
+        ("virtual machine", {VIRTUAL: "0\n"}, OK, "no", ""),
+        ("virtual machine", {VIRTUAL: None}, UNKNOWN, "hv_vmm_present", ""),
+        ("mlx metal", {"python": PARAVIRTUAL}, WARNING, "Paravirtual device", "parity"),
         ("gpu cores", {CORES: '"gpu-core-count" = many'}, UNKNOWN, "", ""),
         ("metal switches", env(MTL_B="0", MTL_A="1", HOME="/"), WARNING, "MTL_A, MTL_B ", "A MTL_"),
         # what a recorder would launch

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from tracekit.base.capabilities import Capabilities, Combination, Identity
-from tracekit.base.errors import RecordingError
+from tracekit.base.errors import RecordingError, ToolError
 from tracekit.base.files import notes_folder
 from tracekit.base.recording import Recording
 from tracekit.cli.console import show_diagnosis
@@ -82,6 +82,12 @@ def test_the_report_that_a_person_reads(
             words_by_fact["system"], "SYSTEM"
         )
     golden(f"golden/{name}.txt", "".join(f"{line.rstrip()}\n" for line in text.splitlines()))
+
+
+def test_a_virtual_machine_is_not_probed(mac: Make) -> None:
+    virtual = mac({"/usr/sbin/sysctl -n kern.hv_vmm_present": "1\n"})
+    with pytest.raises(ToolError, match="A probe needs the GPU of a chip"):
+        doctor.probe_machine(virtual)
 
 
 def test_a_new_probe_is_kept_if_possible_and_always_reported(mac: Make, tmp_path: Path) -> None:

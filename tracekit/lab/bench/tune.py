@@ -15,6 +15,7 @@ from tracekit.lab.bench.document import VERSION, BenchRow, SubjectRatio
 from tracekit.lab.bench.inputs import Inputs, Launch, Shape, Subject, cache_here
 from tracekit.lab.bench.measure import Clock, Effort, measure_in_turns, quicker
 from tracekit.lab.bench.subjects.attention import prepare_paged
+from tracekit.machine import Machine
 from tracekit.ops import DecodeProblem, check_head_dim, kernels, metal
 from tracekit.record import Progress, quiet
 from tracekit.workload import backend
@@ -100,8 +101,13 @@ def tune(
     clock: Clock = time.perf_counter_ns,
     progress: Progress = quiet,
     count: Count = count_now,
+    machine: Machine | None = None,
 ) -> Tuning:
-    """Measure every launch of the paged kernel on one shape, and rank them."""
+    """Measure every launch of the paged kernel on one shape, and rank them.
+
+    Raise ToolError on a virtual machine, whose fastest launch is not that of a chip.
+    """
+    (machine or Machine()).require_chip("A sweep of launches")
     device = backend()
     if chosen_candidates is None:
         chosen_candidates = candidates(shape, device)

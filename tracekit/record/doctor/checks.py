@@ -24,7 +24,13 @@ from tracekit.base import (
     UsageError,
     own_version,
 )
-from tracekit.machine import JUDGED, StateLimits, find_launchd_obstacle, find_rejections
+from tracekit.machine import (
+    JUDGED,
+    StateLimits,
+    chips,
+    find_launchd_obstacle,
+    find_rejections,
+)
 from tracekit.machine import unknown as not_known
 from tracekit.record.doctor.surroundings import DoctorSurroundings
 from tracekit.record.host.sampler import Sampler, read_samples
@@ -147,6 +153,18 @@ def _chip(surroundings: DoctorSurroundings) -> MachineFact:
     return ok(surroundings.machine.chip)
 
 
+def _virtual_machine(surroundings: DoctorSurroundings) -> MachineFact:
+    is_virtual = surroundings.machine.is_virtual
+    if is_virtual is None:
+        return unknown("`sysctl kern.hv_vmm_present` does not tell.")
+    if is_virtual:
+        return warning(chips.VIRTUAL_GPU, _OWN_MAC)
+    return ok("no")
+
+
+_OWN_MAC = "Measure on a Mac of your own; here, check that kernels are right: `tracekit parity`."
+
+
 def _gpu_cores(surroundings: DoctorSurroundings) -> MachineFact:
     cores = surroundings.machine.gpu_cores
     if cores is None:
@@ -265,6 +283,8 @@ def _metal(device: dict[str, Any], *, on_mac: bool, has_metal: bool) -> MachineF
     """Return whether MLX can use Metal; `device` is its own description."""
     names = [str(device[key]) for key in ("device_name", "architecture") if device.get(key)]
     device_label = " ".join(names) or "unnamed"
+    if has_metal and chips.is_virtual_device(device_label):
+        return warning(f"available: {device_label}. {chips.VIRTUAL_GPU}", _OWN_MAC, name=_METAL)
     if has_metal:
         return ok(f"available: {device_label}", name=_METAL)
     if on_mac:
@@ -451,6 +471,7 @@ CHECKS: tuple[DoctorCheck, ...] = (
     DoctorCheck("system", _system),
     DoctorCheck("architecture", _architecture),
     DoctorCheck("chip", _chip),
+    DoctorCheck("virtual machine", _virtual_machine, "mac"),
     DoctorCheck("gpu cores", _gpu_cores, "mac"),
     DoctorCheck("metal switches", _metal_switches),
     DoctorCheck("interpreter", _interpreter),

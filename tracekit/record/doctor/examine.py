@@ -303,7 +303,11 @@ def examine(
 def probe_machine(
     surroundings: DoctorSurroundings, progress: Progress = quiet
 ) -> base_capabilities.Capabilities:
-    """Record the probe in each way that this machine offers; raise ToolError without xctrace."""
+    """Record the probe in each way that this machine offers.
+
+    Raise ToolError without xctrace, and on a virtual machine.
+    """
+    surroundings.machine.require_chip("A probe")
     progress("Xcode")
     xctrace_here()
     return probe(choose("xctrace"), surroundings.identity, progress)

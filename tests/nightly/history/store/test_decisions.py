@@ -73,6 +73,7 @@ WITH: dict[str, Any] = {"others": ["2026-03-02"]}
         (night_of(2, [entry_of(pairs=())]), WITH, "in the night 2026-03-02.* no pair that counts"),
         (night_of(2, outcome=Outcome.FAILED, reason="Parity."), WITH,
          "failed, so nothing can be expected of it: Parity."),
+        (night_of(2, environment={"virtual": True}), WITH, "ran on a virtual machine"),
         (night_of(2), {"reason": "  \n"}, "needs a reason"),
         (night_of(2), {"captures": ["decod"]}, "no capture 'decod'"),
         (night_of(2), {"least": 3}, "only 2 pairs of step_p50 count, and a judgement takes 3"),

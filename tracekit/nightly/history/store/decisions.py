@@ -7,6 +7,7 @@ import msgspec
 from sqlalchemy import Connection, insert, select
 
 from tracekit.base import UsageError, suggest_name
+from tracekit.machine import chips
 from tracekit.nightly.history.night import Accepted, Entry, Night, Outcome
 from tracekit.nightly.history.pairs import changes
 from tracekit.nightly.history.store.documents import replace_nul
@@ -52,7 +53,7 @@ def acceptances_of(
     nights_by_id = {night.id: night for night in nights}
     nights = list(nights_by_id.values())
     night = nights[0]
-    _refuse_failed(nights)
+    _refuse_unfit(nights)
     entries = {entry.capture: entry for entry in night.entries}
     for name in captures:
         if name not in entries:
@@ -78,8 +79,14 @@ def acceptances_of(
     return accepted, refused
 
 
-def _refuse_failed(nights: Sequence[Night]) -> None:
+def _refuse_unfit(nights: Sequence[Night]) -> None:
+    """Raise UsageError for nights of which nothing can be expected."""
     for night in nights:
+        if night.environment.get("virtual"):
+            raise UsageError(
+                f"The night {night.id} ran on a virtual machine, so nothing can be expected of it.",
+                hint=f"Accept a night of a Mac of your own. {chips.VIRTUAL_GPU}",
+            )
         if night.outcome is Outcome.FAILED:
             raise UsageError(
                 f"The night {night.id} failed, so nothing can be expected of it: {night.reason}",
