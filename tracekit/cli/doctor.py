@@ -14,7 +14,8 @@ from tracekit.cli.options import argument, flag, option
 from tracekit.workload import plan
 
 Words = Annotated[
-    list[str] | None, argument("[ID|FILE]…", "Questions to ask, or reports to learn from.")
+    list[str] | None,
+    argument("[ID|FILE]…", "Questions to ask, reports to learn from, or a run to compare."),
 ]
 Probe = Annotated[
     bool,
@@ -30,6 +31,10 @@ Learn = Annotated[
     bool, flag("--learn", "Add the answers of reports to the beliefs of this checkout.")
 ]
 
+Compare = Annotated[
+    bool, flag("--compare", "Compare the tables of a run or a .trace with exports of xctrace.")
+]
+
 
 def doctor(
     words: Words = None,
@@ -38,6 +43,7 @@ def doctor(
     questions: Questions = False,
     report: Report = None,
     learn: Learn = False,
+    compare: Compare = False,
     json: options.Json = False,
 ) -> None:
     """Check whether this machine can record.
@@ -50,16 +56,25 @@ def doctor(
     code 0: all as believed; 1: something differs; 4: something was not answered. --report FILE
     writes the answers as JSON, without names of people, machines and folders. --learn FILE …
     merges reports into the beliefs, and shows contradictions.
+
+    --compare RUN exports each table of a bundle that was never compared, and compares it with the
+    direct reading, cell by cell. That takes minutes; an interrupted comparison goes on at its
+    place. Exit code 0: all are equal; 1: one differs; 4: one could not be compared.
     """
     names = words or []
     asks = questions or report is not None
-    if [probe, asks, learn].count(True) > 1:
-        raise UsageError("Do one thing at a time: --probe, --questions with --report, or --learn.")
+    if [probe, asks, learn, compare].count(True) > 1:
+        raise UsageError(
+            "Do one thing at a time: --probe, --questions with --report, --learn or --compare."
+        )
     if learn:
         _learn(names, json=json)
         return
     if asks:
         _ask(names, report, json=json)
+        return
+    if compare:
+        _compare(names, json=json)
         return
     if names:
         raise UsageError(
@@ -124,6 +139,27 @@ def _learn(names: list[str], *, json: bool) -> None:
     console.show_warnings(lesson.refused)
     for contradiction in lesson.contradictions:
         console.show_line(f"contradiction: {contradiction}")
+
+
+def _compare(names: list[str], *, json: bool) -> None:
+    """Compare the tables of one bundle with exports; show each new one and the verdict."""
+    if len(names) != 1:
+        raise UsageError("Name one run or .trace.", hint="tracekit doctor --compare RUN")
+    try:
+        with console.progress("compare") as progress:
+            comparison = record.bundle_comparison.compare_bundle(Path(names[0]), progress)
+    except KeyboardInterrupt as stop:
+        raise InterruptedRunError("Interrupted; the compared tables are kept.") from stop
+    if json:
+        console.show_json(comparison)
+        raise typer.Exit(comparison.exit_code)
+    rows: list[tuple[str, str, str, str]] = []
+    for table in comparison.tables:
+        remark = table.reason or table.difference
+        rows.append((table.verdict, table.schema, f"{table.rows:,}", remark))
+    console.table(("verdict", "table", "rows", "remark"), rows)
+    console.show_line(comparison.sentence)
+    raise typer.Exit(comparison.exit_code)
 
 
 app = typer.Typer(rich_markup_mode=None)

@@ -159,7 +159,7 @@ def open_(
     Without an option this opens the page, or the GPU frame capture of a run that has only that. A
     bundle is opened in the Instruments of the Xcode that recorded it, if that is still installed.
     """
-    kinds: list[record.What] = []
+    kinds: list[record.opening.What] = []
     if page:
         kinds.append("page")
     if trace:
@@ -171,9 +171,9 @@ def open_(
     kind = None
     if kinds:
         kind = kinds[0]
-    opening = record.opening(Recording(run), kind)
+    opening = record.opening.opening(Recording(run), kind)
     console.show_warnings(opening.warnings)
     if only_print:
         console.show_line(shlex.join(opening.argv))
     else:
-        record.perform(opening)
+        record.opening.perform(opening)

@@ -1,7 +1,9 @@
 from . import asking as asking
+from . import bundle_comparison as bundle_comparison
 from . import direct_reading as direct_reading
 from . import event_export as event_export
 from . import imports as imports
+from . import opening as opening
 from . import patterns as patterns
 from . import recorders as recorders
 from . import throughput as throughput
@@ -13,9 +15,6 @@ from .doctor.surroundings import DoctorSurroundings as DoctorSurroundings
 from .gputrace import capture_gpu as capture_gpu
 from .inputs import recordings_of as recordings_of
 from .observe import find_ignored_options as find_ignored_options
-from .opening import What as What
-from .opening import opening as opening
-from .opening import perform as perform
 from .recorder import FinishedRecording as FinishedRecording
 from .recorder import Progress as Progress
 from .recorder import Recorder as Recorder

@@ -1,5 +1,6 @@
 """A table read directly from a bundle, compared with the same table as xctrace exports it."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,18 @@ from tracekit.tables import Flat, Stored, Toc, read_flat
 MOST_ROWS = 50_000
 
 
-def compare(export: Path, table: Stored, toc: Toc, max_rows: int = MOST_ROWS) -> tuple[int, str]:
+@dataclass(frozen=True)
+class TableComparison:
+    """The compared rows and cells, and the first difference in words; empty if there is none."""
+
+    rows: int
+    cells: int = 0
+    difference: str = ""
+
+
+def compare(export: Path, table: Stored, toc: Toc, max_rows: int = MOST_ROWS) -> TableComparison:
     """Compare the first rows of a table in a bundle with its export by xctrace.
 
-    Returns the number of rows compared, and the first difference in words, empty if there is none.
     Raise InputError if the export cannot be read, so that nothing can be compared with it.
     """
     exported = read_flat(export, toc=toc)
@@ -23,19 +32,25 @@ def compare(export: Path, table: Stored, toc: Toc, max_rows: int = MOST_ROWS) ->
     try:
         direct = read_flat(table, toc=toc)
     except InputError as error:
-        return 0, f"it cannot be read directly: {error.message.rstrip('.')}"
+        return _describe_unreadable(error.message.rstrip("."))
     if direct.notes.damage:
-        return 0, f"it cannot be read directly: {direct.notes.damage[0]}"
+        return _describe_unreadable(direct.notes.damage[0])
     return _compare_cells(_cells(direct, max_rows), _cells(exported, max_rows))
 
 
-def _compare_cells(direct: pd.DataFrame, exported: pd.DataFrame) -> tuple[int, str]:
-    """Return the number of rows compared and the first difference; see `compare`."""
+def _describe_unreadable(reason: str) -> TableComparison:
+    return TableComparison(0, difference=f"it cannot be read directly: {reason}")
+
+
+def _compare_cells(direct: pd.DataFrame, exported: pd.DataFrame) -> TableComparison:
+    """Compare two frames of one table; see `compare`."""
     if list(exported) != list(direct):
         direct_names = ", ".join(map(str, direct))
         exported_names = ", ".join(map(str, exported))
-        return 0, f"its columns are {direct_names}, exported {exported_names}"
+        difference = f"its columns are {direct_names}, exported {exported_names}"
+        return TableComparison(0, difference=difference)
     rows = min(len(exported), len(direct))
+    cells = rows * len(direct.columns)
     for name in direct:
         direct_cells = direct[name][:rows]
         exported_cells = exported[name][:rows]
@@ -47,10 +62,11 @@ def _compare_cells(direct: pd.DataFrame, exported: pd.DataFrame) -> tuple[int, s
             direct_word = _word(direct_cells.iloc[place])
             exported_word = _word(exported_cells.iloc[place])
             difference = f"{direct_word} directly, {exported_word} exported"
-            return rows, f"row {place + 1}, {name}: {difference}"
+            return TableComparison(rows, cells, f"row {place + 1}, {name}: {difference}")
     if len(exported) != len(direct):
-        return rows, f"it has {len(direct):,} rows, exported {len(exported):,}"
-    return rows, ""
+        difference = f"it has {len(direct):,} rows, exported {len(exported):,}"
+        return TableComparison(rows, cells, difference)
+    return TableComparison(rows, cells)
 
 
 def _cells(flat: Flat, max_rows: int) -> pd.DataFrame:

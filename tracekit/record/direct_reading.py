@@ -160,19 +160,26 @@ def check(
             table = Stored(recording.bundle, run.number, store.number)
             try:
                 with losses.collecting():  # their notes come from the reads that the user asked for
-                    rows, difference = compare(export, table, toc)
+                    comparison = compare(export, table, toc)
             except InputError as error:
                 log.info("%s is not compared: %s", export.name, error)
                 continue
-            checked_table = Checked(store.schema, rows, make_timestamp(), difference)
+            checked_table = Checked(
+                store.schema, comparison.rows, make_timestamp(), comparison.difference
+            )
             tables = {**memory.tables, shape(store): checked_table}
             memory = replace(memory, tables=tables)
     if memory is not initial_memory:
-        try:
-            save(note_file(base_files.notes_folder(), _NOTE, memory.build), memory)
-        except TracekitError as error:
-            log.warning("tables will be compared again: %s", error.message)
+        keep_comparisons(memory)
     return memory
+
+
+def keep_comparisons(memory: KnownBundles) -> None:
+    """Save the comparisons of a build; log a warning if that is impossible."""
+    try:
+        save(note_file(base_files.notes_folder(), _NOTE, memory.build), memory)
+    except TracekitError as error:
+        log.warning("tables will be compared again: %s", error.message)
 
 
 def _pairs(run: BundleRun, toc: Toc, schemas: frozenset[str]) -> Iterator[tuple[TableStore, str]]:
@@ -181,7 +188,7 @@ def _pairs(run: BundleRun, toc: Toc, schemas: frozenset[str]) -> Iterator[tuple[
     exports = tables_toc.select_tables(toc_run, schemas)
     files = {export.index: export.file for export in exports}
     places = places_of(run, toc)
-    for store in sorted(run.stores, key=_order_for_comparison):
+    for store in sorted(run.stores, key=order_for_comparison):
         index = 0
         if store.number in places:
             index = places[store.number].index
@@ -196,7 +203,7 @@ def _find_toc_run(toc: Toc, number: int) -> TocRun:
     return TocRun(number)
 
 
-def _order_for_comparison(store: TableStore) -> tuple[bool, int]:
+def order_for_comparison(store: TableStore) -> tuple[bool, int]:
     """Sort small tables before large ones, and empty tables last.
 
     Only the first table of each form is compared, so it should be small but have rows.
@@ -396,7 +403,7 @@ def _choose_compared(requested_schemas: frozenset[str], run: BundleRun) -> froze
     """
     schemas = [table.schema for table in run.tables]
     compared: list[str] = []
-    for store in sorted(run.stores, key=_order_for_comparison):
+    for store in sorted(run.stores, key=order_for_comparison):
         is_alone = schemas.count(store.schema) == 1
         if store.rows and is_alone and store.schema in requested_schemas:
             compared.append(store.schema)
