@@ -225,10 +225,22 @@ def import_(
     target: str | None = None,
     progress: Progress = quiet,
     run: int | None = None,
+    *,
+    include: Sequence[str] = (),
 ) -> list[Recording]:
-    """Make a run's folder of each recording that was made without tracekit."""
-    choose_schemas = wanted_tables(NEEDED)
-    return imports.bring(paths, output, target, progress, run, choose_schemas=choose_schemas)
+    """Make a run's folder of each recording that was made without tracekit.
+
+    `include` names the private parts of GPU frame captures that become tables.
+    """
+    return imports.bring(
+        paths,
+        output,
+        target,
+        progress,
+        run,
+        choose_schemas=wanted_tables(NEEDED),
+        include=include,
+    )
 
 
 def recover(

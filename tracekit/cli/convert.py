@@ -50,7 +50,7 @@ def convert_bundle(
         raw = tables.Tables(bundle, only=bundle_choice)
         table = raw.find_table(schema, choice)
         converted = tables.convert(table.ref, output, schema, table.choice, toc=raw.toc)
-    _show(converted, raw.of_runs)
+    _show(converted.files, raw.of_runs)
 
 
 FormatName = Literal["perfetto", "chrome", "speedscope", "parquet", "csv", "feather"]
@@ -134,13 +134,13 @@ def _convert_export(
         console.progress("convert"),
     ):
         converted = tables.convert(export, output, schema, choice)
-    _show(converted)
+    _show(converted.files)
 
 
-def _show(converted: "tables.Converted", more: Sequence[str] = ()) -> None:
-    for file in converted.files:
+def _show(files: Sequence[Path], more: Sequence[str] = ()) -> None:
+    for file in files:
         console.show_line(file)
-    if len(converted.files) > 1:
+    if len(files) > 1:
         console.show_hint("The stacks are in the other files; NAME.stack is their number.")
     console.show_warnings(more)
 

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from tracekit import tables
 from tracekit.base import InputError, UsageError
 from tracekit.workload import Plan, Workload, find, plan
 
@@ -130,6 +131,29 @@ TablePlace = Annotated[
 RunNumber = Annotated[
     int | None, option("N", "Run to read, if a trace has several.", "--run", min=1)
 ]
+
+Include = Annotated[
+    str | None,
+    option(
+        "source,buffers",
+        "Private parts of a GPU frame capture that become tables.  [default: none]",
+        "--include",
+    ),
+]
+
+
+def parts_of(include: str | None) -> tuple[str, ...]:
+    """Return the parts that --include names; raise UsageError for an unknown one."""
+    if include is None:
+        return ()
+    parts = tuple([part.strip() for part in include.split(",")])
+    for part in parts:
+        if part not in tables.captures.INCLUDABLE:
+            raise UsageError(
+                f"--include {include} names {part!r}.",
+                hint=f"It takes {' and '.join(tables.captures.INCLUDABLE)}, separated by a comma.",
+            )
+    return parts
 
 
 Read = Annotated[

@@ -16,7 +16,7 @@ from tracekit.cli.options import argument, flag, option
 _WIDEST = 600  # characters of a list of columns
 
 
-Run = Annotated[Path, argument("RUN|X.trace", "Folder of a run, or a bundle.")]
+Run = Annotated[Path, argument("RUN|X.trace|X.gputrace", "Folder of a run, bundle or capture.")]
 TablesName = Annotated[str | None, argument("[NAME]", "Table to show.")]
 Output = Annotated[Path | None, option("FILE", "Write the table: .parquet, .csv or .feather.")]
 Rows = Annotated[int, option("N", "Rows to show.", min=1)]
@@ -30,6 +30,7 @@ def tables(
     rows: Rows = 20,
     table: options.TablePlace = None,
     run_number: options.RunNumber = None,
+    include: options.Include = None,
     force: options.Force = False,
 ) -> None:
     """List, show or write the tables of a run.
@@ -38,7 +39,8 @@ def tables(
     reads them all. If damage cost rows or names of the shown tables, the exit code is 3.
 
     A bundle is read in place, on any system; this makes no run and caches nothing. If it has
-    several runs, the last one is read, or the one that --run names.
+    several runs, the last one is read, or the one that --run names. Of a GPU frame capture,
+    --include adds the tables of its private parts: `capture_sources`, `capture_contents`.
     """
     traces.require_unpacked(run)
     choice = traces.Choice(run_number)
@@ -49,7 +51,12 @@ def tables(
         written_files = [output]
     with outputs.writing(written_files, [run], force=force):
         if traces.is_bundle(run):
-            run_tables = traces.tables_of_bundle(run, choice)
+            run_tables = traces.tables_of_bundle(run, choice, options.parts_of(include))
+        elif include is not None:
+            raise UsageError(
+                "--include has no meaning for a run: it has the parts of its import.",
+                hint="`tracekit import X.gputrace --include …` makes another run.",
+            )
         else:
             recording = Recording(run)
             run_tables = tracekit.pipeline.tables_of(recording, choice)

@@ -70,7 +70,7 @@ def _capture_gpu(plan: Plan, more: list[str], *, open_it: bool, json: bool) -> N
         console.show_hint(f"Open it in Xcode: open {quote_path(recording.gputrace)}")
         console.show_warnings(recording.provenance().warnings)
     if open_it:
-        record_room.perform(record_room.opening(recording, "gputrace"))
+        record_room.opening.perform(record_room.opening.opening(recording, "gputrace"))
 
 
 def record(plan: Plan) -> None:
@@ -114,6 +114,11 @@ def export(
     there are several runs, the last one is written, or the one that --run names.
     """
     traces.require_unpacked(source)
+    if traces.captures.is_capture(source):
+        raise UsageError(
+            f"{source} is a GPU frame capture, which has no exports as XML.",
+            hint=f"`tracekit tables {source}` lists its tables, `tracekit convert` writes them.",
+        )
     if traces.is_bundle(source):
         _export_bundle(source, output, tables or "all", run_number)
         return
@@ -230,13 +235,17 @@ def import_(
     output: options.Output = None,
     target: options.Target = None,
     run_number: options.RunNumber = None,
+    include: options.Include = None,
 ) -> None:
-    """Make a run from a bundle or from exports.
+    """Make a run from a bundle, a GPU frame capture or exports.
 
     Exports may come with or without their TOC; in a folder with several TOCs, each becomes a run. A
     .trace bundle needs neither an export nor a Mac: its tables are read in place, and the run's
     folder has a link to it. A .trace.zip is unpacked into the run's folder. A bundle of unknown
     layout is refused, or exported if xctrace is available.
+
+    The tables of a .gputrace are read in place as well. Its sources and the contents of its buffers
+    are private: they become tables only with --include.
 
     Counters are Xcode's exports of a GPU frame capture: the CSV of all counters, the texts of tabs,
     or both. Only tabs have execution costs.
@@ -244,7 +253,9 @@ def import_(
     If a trace has several runs, the last one is imported, or the one that --run names.
     """
     with console.progress("import") as progress:
-        recordings = tracekit.pipeline.import_(paths, output, target, progress, run_number)
+        recordings = tracekit.pipeline.import_(
+            paths, output, target, progress, run_number, include=options.parts_of(include)
+        )
     console.show_folders(recordings, "analyze")
     for recording in recordings:
         console.show_warnings(recording.provenance().warnings)

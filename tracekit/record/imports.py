@@ -37,6 +37,7 @@ from tracekit.tables import (
     Choice,
     Tables,
     TocRun,
+    captures,
     direct,
     is_xcode_counters,
     leave_in_place,
@@ -210,6 +211,9 @@ _REPLAYED = (
     "Xcode's counters are values of a serialized replay at a fixed clock: they show the limits of "
     "each encoder there, and nothing about the run's rates, idle time or clock."
 )
+_NOT_TIMED = (
+    "A GPU frame capture has no times: its tables show the work that was captured, not its speed."
+)
 
 
 @dataclass(frozen=True)
@@ -221,6 +225,7 @@ class _Import:
     progress: Progress
     run: int | None
     choose_schemas: Choose
+    include: tuple[str, ...] = ()
 
     def exports(self, files: ExportFiles) -> Recording:
         """Copy exports into a run's folder."""
@@ -250,8 +255,32 @@ class _Import:
             )
         return recording
 
+    def capture(self, bundle: Path) -> Recording:
+        """Make a run of a GPU frame capture, with a link to it."""
+        name = name_of(bundle)
+        recording = self._claim_folder(name, [bundle])
+        with _importing(recording):
+            recording.gputrace.symlink_to(bundle.resolve())
+            self.progress("opening the capture")
+            leave_in_place(recording.gputrace, recording.exports, self.include)
+            capture = captures.open_capture(recording.gputrace)
+            tables_losses.report(capture.losses, read=False)
+            warnings = (_NOT_TIMED, *tables_losses.sentences(capture.losses))
+            provenance = replace(
+                recording.provenance(),
+                recorder="import",
+                workload=name,
+                machine=dict(capture.machine),
+                target_reason=scope.UNKNOWN,
+                warnings=warnings,
+            )
+            recording.save_provenance(provenance)
+        return recording
+
     def bundle(self, bundle: Path) -> Recording:
         """Make a run of a bundle, with a link to it, or of a zip file, which is unpacked."""
+        if captures.is_capture(bundle):
+            return self.capture(bundle)
         name = name_of(bundle)
         recording = self._claim_folder(name, [bundle])
         with _importing(recording):
@@ -384,15 +413,17 @@ def bring(
     run: int | None = None,
     *,
     choose_schemas: Choose = choose_used_schemas,
+    include: Sequence[str] = (),
 ) -> list[Recording]:
     """Make a run's folder for each recording found in the given files and folders.
 
     All of Xcode's exports of counters among them belong to one capture. `target` names the process
     whose rows count, by default the target of the recording; `run` the run of each trace, by
     default the last one; `choose_schemas` the schemas that are exported from a bundle that cannot
-    be read directly. Raise UsageError if a path, the target or the run does not exist, or `output`
-    is given for several recordings or is taken; InputError if there is no export, it is not clear
-    which files belong together, or a bundle is damaged or unknown.
+    be read directly; `include` the private parts of GPU frame captures that become tables. Raise
+    UsageError if a path, the target or the run does not exist, or `output` is given for several
+    recordings or is taken; InputError if there is no export, it is not clear which files belong
+    together, or a bundle is damaged or unknown.
     """
     bundles, files = find_inputs(paths)
     counters = [file for file in files if is_xcode_counters(file)]
@@ -407,7 +438,7 @@ def bring(
         raise InputError(
             f"No export and no bundle in {', '.join(map(str, paths))}.",
             hint="Exports are files of `xctrace export`, made with --toc or --xpath; a bundle's "
-            "folder ends with .trace. Folders inside a folder are not searched.",
+            "folder ends with .trace or .gputrace. Folders inside a folder are not searched.",
         )
     if output is not None and recording_count > 1:
         names = [source.name for source in exports]
@@ -417,7 +448,7 @@ def bring(
             f"{', '.join(names)}.",
             hint="Leave --output out, or name the files of one recording.",
         )
-    importer = _Import(output, target, progress, run, choose_schemas)
+    importer = _Import(output, target, progress, run, choose_schemas, tuple(include))
     replays: list[Recording] = []
     if counters:
         replays.append(importer.counters(counters))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracekit.base import InputError, UsageError
-from tracekit.tables import PACKED, SUFFIX, exports, is_bundle, is_xcode_counters
+from tracekit.tables import PACKED, SUFFIX, captures, exports, is_bundle, is_xcode_counters
 
 _TOC = re.compile(r"(?<![^\W_])toc(?![^\W_])", re.IGNORECASE)
 
@@ -39,13 +39,18 @@ def find_inputs(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
 
 
 def _find_bundles(folder: Path) -> list[Path]:
-    candidates = [entry for entry in folder.iterdir() if SUFFIX in entry.name.lower()]
-    return sorted(filter(_is_recording, candidates))
+    return sorted(filter(_is_recording, _list_candidates(folder)))
+
+
+def _list_candidates(folder: Path) -> list[Path]:
+    suffixes = (SUFFIX, captures.SUFFIX)
+    names = [entry for entry in folder.iterdir() if entry.is_dir() or PACKED in entry.name.lower()]
+    return [entry for entry in names if any(suffix in entry.name.lower() for suffix in suffixes)]
 
 
 def name_of(bundle: Path) -> str:
     """Return the name of a bundle, packed or not, without its suffixes."""
-    suffixes = rf"({re.escape(SUFFIX)})?({re.escape(PACKED)})?$"
+    suffixes = rf"({re.escape(SUFFIX)}|{re.escape(captures.SUFFIX)})?({re.escape(PACKED)})?$"
     return re.sub(suffixes, "", bundle.name, count=1, flags=re.IGNORECASE)
 
 

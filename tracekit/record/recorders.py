@@ -86,12 +86,12 @@ def require_exports(recording: Recording) -> None:
     """Raise RecordingError if the run has no exports, so that there is nothing to analyze."""
     files = set(exports.export_files(recording.exports))
     is_pruned = (recording.exports / exports.PRUNED_NOTE).exists()
-    if not files and not is_pruned:
+    note = direct(recording.exports)
+    if not files and not is_pruned and note is None:
         raise RecordingError(
             f"{recording.folder} has no exports to analyze.",
             hint=f"Run `tracekit export {quote_path(recording.folder)}` first.",
         )
-    note = direct(recording.exports)
     if note is None:
         return
     bundle = note.path(recording.exports)

@@ -1,4 +1,5 @@
 from . import cache as cache
+from . import captures as captures
 from . import exports as exports
 from . import labels as labels
 from . import losses as losses
@@ -9,7 +10,6 @@ from .bundle.bundle import BundleRun as BundleRun
 from .bundle.container.store import TableStore as TableStore
 from .bundle.run_info import write_toc as write_toc
 from .bundle_xml import write_exports as write_exports
-from .convert import Converted as Converted
 from .convert import convert as convert
 from .convert import files_of as files_of
 from .convert import unbundle as unbundle

@@ -178,7 +178,7 @@ def load_or_read(
 def _load_or_read(
     folder: Path | None, ref: TableRef, schema: str, choice: Choice, toc: Toc | None
 ) -> CachedTable | Flat:
-    if not isinstance(ref, Stored) and ref.suffix == PARQUET:
+    if isinstance(ref, Path) and ref.suffix == PARQUET:
         return _as_written(ref)
     pruned_export = _find_pruned_export(ref)
     if folder is None:
@@ -199,7 +199,7 @@ def _load_or_read(
 
 def _find_pruned_export(ref: TableRef) -> PrunedExport | None:
     """Return the note on the export of a table, if that was pruned and is not there again."""
-    if isinstance(ref, Stored) or ref.exists():
+    if not isinstance(ref, Path) or ref.exists():
         return None
     return find_pruned_exports(ref.parent).get(ref)
 
@@ -236,7 +236,7 @@ class _CachePlace:
 
     def stamp(self) -> Stamp:
         """Return the stamp of the export; raise InputError if it is not a readable file."""
-        if isinstance(self.ref, Stored):
+        if not isinstance(self.ref, Path):
             return self.ref.stamp()
         with files.open_input(self.ref):
             return stamp(self.ref)
@@ -250,7 +250,7 @@ class _CachePlace:
             if note is not None and note.export == stamped:
                 return file
         ref = self.ref
-        content_digest = ref.digest() if isinstance(ref, Stored) else digest(ref)
+        content_digest = digest(ref) if isinstance(ref, Path) else ref.digest()
         return self._build_path(content_digest, READER_VERSION)
 
     def load_kept(self, file: Path, stamped: Stamp) -> CachedTable | None:
@@ -310,7 +310,7 @@ class _CachePlace:
     def _drop_others(self, file: Path) -> None:
         """Remove the other files of the table, except those that were kept of a pruned export."""
         pruned_digests: set[str] = set()
-        if not isinstance(self.ref, Stored):
+        if isinstance(self.ref, Path):
             pruned_exports = find_pruned_exports(self.ref.parent)
             pruned_digests = {export.digest for export in pruned_exports.values()}
         for cached_file, _ in self._all():
@@ -429,13 +429,18 @@ def keep_bundle_tables(
     pruned_exports: list[PrunedExport] = []
     for table in export_index.all_tables:
         ref = table.ref
-        if not isinstance(ref, Stored):
+        if isinstance(ref, Path):
             continue
         reason = _reason(export_index, [table], stems, cache)
         if reason:
             return [], f"{table.schema}, which is read from it: {reason}"
-        name = f"{ref.bundle.name}.run{ref.run}.store{ref.number}"
-        header = TableHeader(table.schema, xpath_of(table.place), 1, rows=table.rows)
+        if isinstance(ref, Stored):
+            name = f"{ref.bundle.name}.run{ref.run}.store{ref.number}"
+            xpath = xpath_of(table.place)
+        else:
+            name = f"{ref.bundle.name}.{ref.schema}"
+            xpath = ""
+        header = TableHeader(table.schema, xpath, 1, rows=table.rows)
         size = ref.file.stat().st_size
         pruned_exports.append(
             PrunedExport(name, ref.digest(), READER_VERSION, size, (header,), removed_at)

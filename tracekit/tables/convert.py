@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from tracekit.base import InputError, RecordingError, UsageError
 from tracekit.base import files as base_files
 from tracekit.base import outputs as base_outputs
-from tracekit.tables.direct import Listed, TableRef
+from tracekit.tables.direct import CaptureTable, Listed, TableRef
 from tracekit.tables.drift import ReadNotes
 from tracekit.tables.exports import ExportIndex, contents_beside, index, of_one_run
 from tracekit.tables.flat import TableSelection, read_flat, read_pieces
@@ -60,6 +60,18 @@ def _write(frame: pd.DataFrame, file: BinaryIO, suffix: str) -> None:
         frame.reset_index(drop=True).to_feather(file)
     else:
         frame.to_csv(file, index=False)
+
+
+def _write_parquet(frame: pd.DataFrame, file: BinaryIO) -> None:
+    """Write a whole table as `ParquetStream` writes one in parts."""
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    fields: list[pa.Field] = []
+    for field in table.schema:
+        kind = pa.string() if pa.types.is_large_string(field.type) else field.type
+        fields.append(field.with_type(kind))
+    schema = pa.schema(fields)
+    with _parquet_writer(file, schema) as writer:
+        writer.write_table(table.cast(schema))
 
 
 _PART_BYTES = 1 << 25
@@ -197,7 +209,7 @@ def convert(
     toc = toc or contents_beside(ref)
     with ExitStack() as files:
         file = files.enter_context(base_files.replacing(output))
-        if suffix == ".parquet":
+        if suffix == ".parquet" and not isinstance(ref, CaptureTable):
             stream = files.enter_context(ParquetStream(file))
             selection = TableSelection(ref, stream, schema, choice, toc)
             symbols = read_pieces(ref, selection, toc)
@@ -208,7 +220,10 @@ def convert(
             notes = selection.notes(stream.layout.drift)
         else:
             flat = read_flat(ref, schema, toc, choice)
-            _write(flat.frame, file, suffix)
+            if suffix == ".parquet":
+                _write_parquet(flat.frame, file)
+            else:
+                _write(flat.frame, file, suffix)
             symbols = flat.symbols
             rows = len(flat.frame)
             notes = flat.notes

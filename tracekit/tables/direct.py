@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import msgspec
+import pandas as pd
 
 from tracekit.base import InputError, Recording, decode_json, save
 from tracekit.base import files as base_files
@@ -24,6 +25,10 @@ from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.store import TableStore, run_folder, store_folder
 from tracekit.tables.bundle.errors import name_bundle
 from tracekit.tables.bundle.run_info import worded_attributes
+from tracekit.tables.captures.capture import SUFFIX as CAPTURE_SUFFIX
+from tracekit.tables.captures.capture import open_capture, stamp_capture
+from tracekit.tables.captures.rows import list_schemas, make_frame
+from tracekit.tables.losses import Loss
 from tracekit.tables.place import Choice, Stamp, TablePlace, describe_table, stamp, tables_at
 from tracekit.tables.toc import Toc, TocTable
 
@@ -42,6 +47,7 @@ _UNIQUING = (
 )
 _SYMBOLS = "symbols/stores"
 _BLOCK = 1 << 20
+_HASHED = 1 << 16  # bytes of the largest buffer whose content counts
 
 
 @dataclass(frozen=True)
@@ -110,7 +116,46 @@ class Stored:
             yield f"{run_folder(self.run)}/uniquing/{name}"
 
 
-TableRef = Path | Stored
+@dataclass(frozen=True)
+class CaptureTable:
+    """A table of a GPU frame capture, by the name of its schema.
+
+    `include` names the private parts that were asked for: see `tracekit.tables.captures.rows`.
+    """
+
+    bundle: Path
+    schema: str
+    include: tuple[str, ...] = ()
+
+    @property
+    def file(self) -> Path:
+        """The file that represents it."""
+        return self.bundle / "index"
+
+    def stamp(self) -> Stamp:
+        """Return one stamp for all files that its rows are read from."""
+        try:
+            return stamp_capture(self.bundle)
+        except OSError as error:
+            raise InputError(f"{self.bundle} cannot be read: {error.strerror}.") from error
+
+    def digest(self) -> str:
+        """Return the digest of its content; large buffers count by their names and sizes."""
+        content = blake2b()
+        for path in sorted(self.bundle.iterdir()):
+            if not path.is_file():
+                continue
+            content.update(f"{path.name} {path.stat().st_size}\n".encode())
+            if path.stat().st_size < _HASHED or not path.name.startswith("MTL"):
+                content.update(path.read_bytes())
+        return content.hexdigest()[:32]
+
+    def read(self) -> tuple[pd.DataFrame, tuple[Loss, ...]]:
+        """Return its rows as a flat table, and the losses of reading the capture."""
+        return make_frame(open_capture(self.bundle), self.schema)
+
+
+TableRef = Path | Stored | CaptureTable
 """The place of tables: a file of XML, or one table of a bundle."""
 
 
@@ -118,15 +163,19 @@ def describe_ref(ref: TableRef) -> str:
     """Return the name of tables in a sentence: for a table in a bundle, its bundle and number."""
     if isinstance(ref, Stored):
         return f"{name_bundle(ref.bundle)} (store {ref.number})"
+    if isinstance(ref, CaptureTable):
+        return name_bundle(ref.bundle)
     return ref.name
 
 
 def is_bundle(path: Path) -> bool:
-    """Return whether a path is a folder with the suffix of a bundle, in letters of either case.
+    """Return whether a path is a folder with the suffix of a trace or a GPU frame capture.
+
+    Letters of either case count.
 
     A folder with a `recording.json` is that of a run, whatever its name.
     """
-    is_trace_folder = path.suffix.lower() == SUFFIX and path.is_dir()
+    is_trace_folder = path.suffix.lower() in {SUFFIX, CAPTURE_SUFFIX} and path.is_dir()
     return is_trace_folder and not Recording(path).provenance_file.exists()
 
 
@@ -183,7 +232,7 @@ class Listed:
     def __str__(self) -> str:
         """Return its name in a sentence: for a table of a bundle, only its place."""
         place_text = describe_table(self.place, self.attributes)
-        if isinstance(self.ref, Stored):
+        if not isinstance(self.ref, Path):
             return place_text
         return f"{place_text} in {self.ref.name}"
 
@@ -198,12 +247,14 @@ _Note = TypeVar("_Note")
 class Direct:
     """The tables that are read directly: those of some schemas, or all if these are None.
 
-    The path of the bundle is absolute, or relative to the folder of the note.
+    The path of the bundle is absolute, or relative to the folder of the note. `include` names the
+    private parts of a GPU frame capture that become tables.
     """
 
     bundle: str
     schemas: tuple[str, ...] | None = None
     format: int = FORMAT
+    include: tuple[str, ...] = ()
 
     def path(self, folder: Path) -> Path:
         """Return the path of the bundle, for a note in that folder."""
@@ -265,6 +316,14 @@ def tables_in(
                     rows=is_readable and table.rows > 0,
                     unreadable="" if is_readable else table.reason,
                 )
+
+
+def tables_in_capture(bundle: Path, include: Sequence[str] = ()) -> Iterator[Listed]:
+    """Yield the tables of a GPU frame capture; raise BundleError if its index is damaged."""
+    open_capture(bundle)
+    for number, schema in enumerate(list_schemas(include), start=1):
+        ref = CaptureTable(bundle, schema, tuple(include))
+        yield Listed(ref, schema, TablePlace(None, None, number), {}, rows=True)
 
 
 def places_of(run: BundleRun, toc: Toc | None = None) -> dict[int, TablePlace]:

@@ -20,6 +20,7 @@ from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.container.store import Unreadable
 from tracekit.tables.bundle.errors import name_bundle
 from tracekit.tables.bundle.run_info import toc_of
+from tracekit.tables.captures.capture import is_capture
 from tracekit.tables.direct import (
     Listed,
     Stored,
@@ -30,6 +31,7 @@ from tracekit.tables.direct import (
     open_bundle,
     read_note,
     tables_in,
+    tables_in_capture,
 )
 from tracekit.tables.headers import TableHeader, headers
 from tracekit.tables.losses import Flaw, Loss
@@ -185,12 +187,15 @@ def refusal(path: Path) -> InputError:
     return not_an_export(path)
 
 
-def index(folder: Path) -> ExportIndex:
+def index(folder: Path, include: Sequence[str] = ()) -> ExportIndex:
     """List the tables of a bundle, or of the exports of a folder, pruned ones included.
 
     Tables that are read directly from a bundle count too if no file has them. The index of an
-    absent folder is empty; a note or a bundle that cannot be read is an InputError.
+    absent folder is empty; a note or a bundle that cannot be read is an InputError. `include` names
+    the private parts of a GPU frame capture that become tables.
     """
+    if is_capture(folder) and is_bundle(folder):
+        return ExportIndex(_by_schema(tables_in_capture(folder, include)))
     if is_bundle(folder):
         bundle = open_bundle(folder)
         toc = toc_of(bundle)
@@ -201,6 +206,10 @@ def index(folder: Path) -> ExportIndex:
     if note is None:
         return export_index
     try:
+        if is_capture(note.path(folder)):
+            captured = tables_in_capture(note.path(folder), note.include)
+            tables = (*export_index.all_tables, *captured)
+            return replace(export_index, tables=_by_schema(tables))
         return _with_bundle(export_index, open_bundle(note.path(folder)), note.schemas)
     except InputError as error:
         bundle_name = name_bundle(note.path(folder))
@@ -291,7 +300,7 @@ def _list_table(path: Path, header: TableHeader, toc: Toc | None) -> Listed:
 
 def contents_beside(ref: TableRef) -> Toc | None:
     """Read the table of contents next to an export, if there is exactly one."""
-    if isinstance(ref, Stored):
+    if not isinstance(ref, Path):
         return None
     files = [path for path in ref.parent.glob("*.xml") if path.is_file()]
     tocs = [path for path in files if root(head(path)) == TOC_ROOT]

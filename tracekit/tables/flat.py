@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from tracekit.base import InputError, files
 from tracekit.tables.bundle.reader import BundleReader
-from tracekit.tables.direct import Stored, TableRef, describe_ref, places_of
+from tracekit.tables.direct import CaptureTable, Stored, TableRef, describe_ref, places_of
 from tracekit.tables.drift import DamagedExportWarning, DriftWarning, ExportWarning, ReadNotes
 from tracekit.tables.exports import contents_beside
 from tracekit.tables.layout import Layout
@@ -68,6 +68,8 @@ def read_pieces(
     has no places of its tables. `reader_name` is the only reader of exports to use; the fast one
     raises IrregularError if it cannot read the export. Other failures are an InputError.
     """
+    if isinstance(ref, CaptureTable):
+        raise TypeError("a table of a GPU frame capture has no pieces")
     if isinstance(ref, Stored):
         run, store = ref.open_table()
         places = places_of(run, toc)
@@ -125,7 +127,7 @@ class TableSelection:
         self, ref: TableRef, sink: Taker, schema: str | None, choice: Choice, toc: Toc | None
     ) -> None:
         self._ref = ref
-        self._path = ref.bundle if isinstance(ref, Stored) else ref
+        self._path = ref if isinstance(ref, Path) else ref.bundle
         self._sink = sink
         self._schema = schema
         self._choice = choice
@@ -242,7 +244,7 @@ class TableSelection:
 
     def _reader_losses(self, chosen_table: _SeenTable) -> Iterator[Loss]:
         """Yield the losses that the reader noted; those of an export get the name of its file."""
-        if isinstance(self._ref, Stored):
+        if not isinstance(self._ref, Path):
             yield from chosen_table.losses
             return
         for loss in chosen_table.losses:
@@ -333,6 +335,10 @@ def read_flat(
 
     `reader_name` is passed to `read_pieces`.
     """
+    if isinstance(ref, CaptureTable):
+        frame, losses = ref.read()
+        report(losses)
+        return Flat(frame, ReadNotes(losses))
     gathered = _Gathered()
     selection = TableSelection(ref, gathered, schema, choice, toc)
     symbols = read_pieces(ref, selection, toc, reader_name)

@@ -20,6 +20,7 @@ _MOST_FIELDS = 5
 class _SourceEntry(msgspec.Struct, forbid_unknown_fields=True):
     gpu: str = ""
     host: str = ""
+    capture: str = ""
     unused: str = ""
 
 
@@ -70,12 +71,12 @@ def read(text: str) -> dict[str, Schema]:
 
 
 def _source(source: _SourceEntry) -> SchemaSource:
-    if bool(source.gpu) is bool(source.host):
-        raise ValueError("a source is either of `gpu` or of `host`")
+    schemas = {"gpu": source.gpu, "host": source.host, "capture": source.capture}
+    kinds = [kind for kind, schema in schemas.items() if schema]
+    if len(kinds) != 1:
+        raise ValueError("a source is of one of `gpu`, `host` and `capture`")
     unused = frozenset(source.unused.split())
-    if source.gpu:
-        return SchemaSource(source.gpu, "gpu", unused)
-    return SchemaSource(source.host, "host", unused)
+    return SchemaSource(schemas[kinds[0]], kinds[0], unused)
 
 
 def _columns(

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from tracekit.base import InputError, RecordingError, TracekitError, find_similar
+from tracekit.base import InputError, RecordingError, TracekitError, UsageError, find_similar
 from tracekit.tables.bundle.run_info import issues_of, losses_of, write_toc
 from tracekit.tables.cache import CachedTable, PrunedError, find_choice, load_or_read
+from tracekit.tables.captures.capture import is_capture, open_capture
 from tracekit.tables.direct import Direct, Listed, TableRef, note_direct, open_bundle
 from tracekit.tables.drift import DriftError
 from tracekit.tables.exports import index, of_one_run, refusal, select_run
@@ -52,6 +53,8 @@ class Tables(Mapping[str, pd.DataFrame]):
         cache: Path | None = None,
         only: Choice = OPEN,
         known: Iterable[Loss] = (),
+        *,
+        include: Sequence[str] = (),
     ) -> None:
         """Look at the exports, without reading them yet.
 
@@ -62,6 +65,7 @@ class Tables(Mapping[str, pd.DataFrame]):
             only: The run, if the trace has several; without it the last one, with a warning.
                 With a place, only the tables there.
             known: Losses of the exports that are known beforehand.
+            include: The private parts of a GPU frame capture that become tables.
 
         Raises:
             UsageError: There is no such run.
@@ -70,7 +74,7 @@ class Tables(Mapping[str, pd.DataFrame]):
         self.folder = exports
         self._targets = targets
         self._cache = cache
-        self._every = index(exports)
+        self._every = index(exports, include)
         self._index, self.run, self.of_runs = of_one_run(self._every, exports, only)
         self._flat: dict[_Key, CachedTable | Flat] = {}
         self._refused: dict[_Key, InputError] = {}
@@ -400,22 +404,33 @@ def _handed_out(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.copy(deep=not _COPY_ON_WRITE)
 
 
-def leave_in_place(bundle: Path, exports: Path) -> None:
+def leave_in_place(bundle: Path, exports: Path, include: Sequence[str] = ()) -> None:
     """Write the table of contents of a bundle, and a note that its tables are read from it.
 
     A folder of exports next to the bundle refers to it without the folder that both are in, so that
-    this can be moved. A bundle that cannot be read is an InputError.
+    this can be moved. A GPU frame capture has no table of contents; `include` names its private
+    parts that become tables. A bundle that cannot be read is an InputError.
     """
+    if is_capture(bundle):
+        open_capture(bundle)
+        name = _place_next_to(bundle, exports)
+        note_direct(exports, Direct(name, include=tuple(include)))
+        return
     opening = open_bundle(bundle)
-    name = str(bundle.resolve())
-    if bundle.parent == exports.parent:
-        name = f"../{bundle.name}"
+    name = _place_next_to(bundle, exports)
+    write_toc(opening, exports / "toc.xml")
+    note_direct(exports, Direct(name))
+
+
+def _place_next_to(bundle: Path, exports: Path) -> str:
+    """Make the folder of exports, and return the path by which its note names the bundle."""
     try:
         exports.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RecordingError(f"{exports} cannot be made: {error.strerror}.") from error
-    write_toc(opening, exports / "toc.xml")
-    note_direct(exports, Direct(name))
+    if bundle.parent == exports.parent:
+        return f"../{bundle.name}"
+    return str(bundle.resolve())
 
 
 def losses_of_run(bundle: Path, number: int) -> tuple[Loss, ...]:
@@ -432,11 +447,19 @@ def losses_of_run(bundle: Path, number: int) -> tuple[Loss, ...]:
     return tuple(losses)
 
 
-def tables_of_bundle(bundle: Path, choice: Choice = OPEN) -> Tables:
+def tables_of_bundle(bundle: Path, choice: Choice = OPEN, include: Sequence[str] = ()) -> Tables:
     """Return the normalized tables of a run of a bundle, without a folder for it.
 
-    A run that is not there is a UsageError, a bundle that cannot be read an InputError.
+    `include` names the private parts of a GPU frame capture that become tables: "source",
+    "buffers". A run that is not there is a UsageError, a bundle that cannot be read an InputError.
     """
+    if is_capture(bundle):
+        return Tables(bundle, only=choice, include=include)
+    if include:
+        raise UsageError(
+            f"{bundle} is not a GPU frame capture, which alone has sources and buffers.",
+            hint="Leave --include out.",
+        )
     run, _ = select_run(index(bundle), bundle, choice.run)
     number: int | None = None
     targets = frozenset[int]()

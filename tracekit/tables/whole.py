@@ -8,9 +8,10 @@ from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.container.store import Unreadable, run_folder
 from tracekit.tables.bundle.errors import UnknownBundleError
 from tracekit.tables.bundle.run_info import run_info, toc_of
+from tracekit.tables.captures.capture import is_capture, open_capture
 from tracekit.tables.direct import Listed, Stored, open_bundle, tables_in
 from tracekit.tables.flat import TableSelection, read_pieces
-from tracekit.tables.losses import Severity, collecting
+from tracekit.tables.losses import Flaw, Severity, collecting
 from tracekit.tables.toc import Toc
 from tracekit.tables.xml.node import Node
 
@@ -21,6 +22,8 @@ def examine_bundle(path: Path, progress: Callable[[str], None]) -> Wholeness:
     A file that no reader of tables reads is not examined. The wholeness of a bundle of an unknown
     layout is unknown.
     """
+    if is_capture(path):
+        return _examine_capture(path)
     try:
         bundle = open_bundle(path)
         toc = toc_of(bundle)
@@ -45,6 +48,24 @@ def examine_bundle(path: Path, progress: Callable[[str], None]) -> Wholeness:
     unknown: list[str] = []
     for run in bundle.runs:
         unknown += map(str, run.unchecked_losses)
+    return Wholeness("bundle", str(path), checked, tuple(faults), tuple(unknown))
+
+
+def _examine_capture(path: Path) -> Wholeness:
+    """Read a GPU frame capture, and count the bytes that its format does not explain."""
+    try:
+        capture = open_capture(path)
+        with collecting():  # losses are returned as faults
+            losses = capture.losses
+    except InputError as error:
+        return Wholeness("bundle", str(path), faults=(error.message,))
+    faults = [str(loss) for loss in losses if loss.severity is Severity.ERROR]
+    unknown = [str(loss) for loss in losses if loss.flaw is Flaw.UNSURE]
+    checked = {
+        "contents": len(capture.files.contents),
+        "calls": len(capture.commands.calls),
+        "dispatches": len(capture.commands.dispatches),
+    }
     return Wholeness("bundle", str(path), checked, tuple(faults), tuple(unknown))
 
 
