@@ -1,10 +1,13 @@
 """What a newcomer forgot: the line that lists a new file, its test, its words."""
 
 import ast
+import dataclasses
 import importlib
 import inspect
 import re
+from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -15,9 +18,13 @@ from tracekit.analysis.inject import thresholds
 from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.rule import HEADS
 from tracekit.analysis.rules import RULES
+from tracekit.base.choices import CaptureOption, RecordingChoices
 from tracekit.base.files import find_shipped_folder
+from tracekit.base.recording import Provenance
+from tracekit.cli.options import declare_options
 from tracekit.report.panels import PANELS
 from tracekit.tables.schemas import SCHEMAS
+from tracekit.workload.plan import Plan
 from tracekit.workload.workload import all_workloads
 
 ROOT = Path(__file__).parents[1]
@@ -101,6 +108,61 @@ def test_every_workload_has_words_and_parameters_with_help_and_default() -> None
             helps = [mark.help for mark in marks if isinstance(mark, typer.models.OptionInfo)]
             assert any(helps), f"--{name} of {workload.name} has no help"
             assert parameter.default is not parameter.empty, (workload, f"--{name} has no default")
+
+
+CHOICES = "tracekit/base/choices.py"
+NO_CHOICES = {"command", "workload", "workloads", "attach", "light", "output"}
+"""Options of `capture` that choose the target or the folder, or are written by a choice."""
+
+
+def _advice_on_choices(kind: Any, options: Collection[str]) -> Iterator[str]:
+    """Yield a sentence for each choice that lacks a part, and each option that lacks a choice."""
+    written: set[str] = set()
+    for entry in dataclasses.fields(kind):
+        option = entry.metadata.get("option")
+        if not isinstance(option, CaptureOption):
+            yield f"Give {entry.name} in {CHOICES} its option: `metadata=_chosen_by(…)`."
+            continue
+        written.add(option.name)
+        if option.name and option.name not in options:
+            yield f"Declare {option.name} in `declare_options` of tracekit/cli/options.py."
+        if not option.name and option.write is None:
+            yield f"Name the option of {entry.name} in {CHOICES}, or give it `write`."
+        if bool(option.condition) == bool(option.uncompared):
+            yield (
+                f"Give {entry.name} in {CHOICES} either the name of its `condition` in comparisons "
+                "or, in `uncompared`, the reason why they leave it out."
+            )
+    for name in sorted(set(options) - written - NO_CHOICES):
+        yield f"Add a field for the option {name} to RecordingChoices in {CHOICES}."
+
+
+def test_every_choice_of_a_recording_has_its_option_and_its_place_in_comparisons() -> None:
+    options = inspect.signature(declare_options).parameters
+    assert list(_advice_on_choices(RecordingChoices, options)) == []
+    names = {entry.name for entry in dataclasses.fields(RecordingChoices)}
+    own_names = names & {*vars(Provenance)["__annotations__"]}
+    assert not own_names, f"Provenance has these from RecordingChoices, so remove them: {own_names}"
+    for kind in (Plan, Provenance):
+        assert issubclass(kind, RecordingChoices), f"let {kind} have RecordingChoices as its base"
+
+
+def test_a_choice_without_one_of_its_parts_is_named_with_advice() -> None:
+    ring = dataclasses.field(default="", metadata={"option": CaptureOption(name="ring")})
+    unnamed = CaptureOption(condition="depth")
+    depth = dataclasses.field(default=0, metadata={"option": unnamed})
+    fields = [("bare", str, ""), ("ring", str, ring), ("depth", int, depth)]
+    kind = dataclasses.make_dataclass("kind", fields)
+    assert list(_advice_on_choices(kind, ["workload", "window"])) == [
+        "Give bare in tracekit/base/choices.py its option: `metadata=_chosen_by(…)`.",
+        "Declare ring in `declare_options` of tracekit/cli/options.py.",
+        (
+            "Give ring in tracekit/base/choices.py either the name of its `condition` in "
+            "comparisons or, in `uncompared`, the reason why they leave it out."
+        ),
+        "Name the option of depth in tracekit/base/choices.py, or give it `write`.",
+        "Add a field for the option window to RecordingChoices in tracekit/base/choices.py.",
+    ]
 
 
 def test_public_names_are_sorted_and_there() -> None:

@@ -12,6 +12,7 @@ from tracekit.base import (
     InconclusiveError,
     Provenance,
     Recording,
+    RecordingChoices,
     Stage,
     ToolError,
     UsageError,
@@ -406,31 +407,26 @@ def _seconds_between(started: str, end_date: str) -> float | None:
 
 
 def _provenance(plan: Plan, recorder: Recorder) -> Provenance:
-    templates = ()
-    if recorder.name == "xctrace":
-        templates = plan.templates
+    """Return the provenance of a recording that is about to begin.
+
+    It has the plan's choices that the target and the recorder can follow.
+    """
+    choices = replace(
+        RecordingChoices.from_document(plan), recorder=recorder.name
+    ).leave_out_unfollowed()
+    if plan.workload is None:
+        choices = replace(choices, warmup=None)
     machine = describe() | circumstances()
-    capabilities = known_of(recorder)
     warnings = find_ignored_options(plan, recorder)
     if machine.get("virtual"):
         warnings = (*warnings, chips.VIRTUAL_GPU)
     provenance = Provenance(
+        **choices.share_with(Provenance),
         tracekit=own_version(),
         created=make_timestamp(),
-        recorder=recorder.name,
         recorder_version=recorder.version(),
-        parameters=dict(plan.parameters),
-        command=plan.command,
-        templates=templates,
-        instruments=plan.instruments if recorder.name == "xctrace" else (),
-        method=plan.method,
-        counters=plan.counters,
-        telemetry=plan.telemetry,
-        time_limit=plan.time_limit,
-        repeats=plan.repeats,
-        after=plan.after,
         machine=machine,
-        capabilities=capabilities,
+        capabilities=known_of(recorder),
         git_commit=git_commit(Path.cwd()),
         warnings=warnings,
     )
@@ -440,9 +436,7 @@ def _provenance(plan: Plan, recorder: Recorder) -> Provenance:
     own_folder = ""
     if folder != files.find_shipped_folder("workloads"):
         own_folder = str(folder)
-    return replace(
-        provenance, workload=plan.workload.name, workloads=own_folder, warmup=plan.warmup
-    )
+    return replace(provenance, workload=plan.workload.name, workloads=own_folder)
 
 
 def _with(provenance: Provenance, recorded: FinishedRecording) -> Provenance:

@@ -6,14 +6,16 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from choice_values import choice_values
 from step_samples import Broken, noisy, sample_of, tables_of
 from tracekit.analysis.result import Result, RuleCheck, Status
 from tracekit.analysis.rule import Finding, Severity
 from tracekit.analysis.rules import RULES
+from tracekit.base.choices import RecordingChoices
 from tracekit.base.recording import Process, Provenance
 from tracekit.compare.compare import compare
 from tracekit.compare.differences import (
-    _OUTSIDE,
+    _OUTSIDE,  # pyright: ignore[reportPrivateUsage]
     CROWDED,
     Became,
     Condition,
@@ -68,6 +70,16 @@ def test_other_differences_are_marked() -> None:
         *("operating system", "kernel", "Python", "MLX"),
     }
     assert {difference.weight for difference in found_differences} == {Weight.MARKED}
+
+
+def test_every_choice_that_is_compared_is_a_condition_of_its_own() -> None:
+    for name, option in RecordingChoices.options():
+        changed = sample_of(TIMES, **{name: choice_values()[name]})
+        names = [difference.what for difference in differences([sample_of(TIMES)], [changed])]
+        if option.condition:
+            assert names == [option.condition], name
+        else:
+            assert option.uncompared, name
 
 
 def test_values_of_a_side_are_grouped_and_missing_ones_left_out() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from fake_macmon import install_macmon
 from tracekit import pipeline
+from tracekit.base.choices import RecordingChoices
 from tracekit.base.errors import UsageError
 from tracekit.base.recording import Recording
 from tracekit.record.host.recorder import HostRecorder
@@ -68,12 +69,13 @@ def test_programs_and_processes_are_taken_as_they_are(
 ) -> None:
     recording, templates = Recording(tmp_path), ("A", "B")
     program = Plan(command=("true",), time_limit=3, templates=templates)
+    choices = RecordingChoices.from_document(program)
     for recorder in (HOST, XCTRACE):
         with subtests.test(recorder=recorder):
             launched = request_for(program, recording, recorder)
-            assert launched == RecordingRequest(ProgramLaunch(("true",)), 3, templates)
+            assert launched == RecordingRequest(ProgramLaunch(("true",)), 3, choices)
             process = request_for(replace(program, command=(), attach=7), recording, recorder)
-            assert process == RecordingRequest(Attach(7), 3, templates)
+            assert process == RecordingRequest(Attach(7), 3, replace(choices, command=()))
             assert journal_of(process.target) is None
     assert not recording.spec_file.exists()
 

@@ -1,5 +1,6 @@
 from . import capabilities as capabilities
 from . import checksums as checksums
+from . import choices as choices
 from . import files as files
 from . import locks as locks
 from . import outputs as outputs
@@ -14,6 +15,7 @@ from . import tolerances as tolerances
 from . import units as units
 from . import unpacking as unpacking
 from . import verdicts as verdicts
+from .choices import RecordingChoices as RecordingChoices
 from .distribution import DISTRIBUTION as DISTRIBUTION
 from .distribution import own_version as own_version
 from .documents import decode_json as decode_json
@@ -50,9 +52,7 @@ from .recording import resume as resume
 from .recording import save as save
 from .recording import stage as stage
 from .recording import write_whole as write_whole
-from .streams import on_one_line as on_one_line
 from .streams import visible as visible
-from .system import require_processes as require_processes
 from .verdicts import Scale as Scale
 from .verdicts import Shown as Shown
 from .verdicts import Verdict as Verdict

@@ -12,6 +12,7 @@ import msgspec
 
 from tracekit.base.capabilities import Capabilities
 from tracekit.base.checksums import CHECKSUMS, noting
+from tracekit.base.choices import RecordingChoices
 from tracekit.base.documents import decode_json
 from tracekit.base.errors import InputError, InterruptedRunError, RecordingError, TracekitError
 from tracekit.base.files import read_input, replacing
@@ -75,38 +76,27 @@ class Used:
 
 
 @dataclass(frozen=True)
-class Provenance:
+class Provenance(RecordingChoices):
     """The origin of a run: all that is needed to trust it and to repeat it.
 
     Saved as `recording.json`. It may name people and machines; `redaction` makes the version that
     results and pages show. Times are ISO 8601, durations seconds. `target_rows` tells whether GPU
     work of the targets was recorded; null if that is not known. `run` is the one that an import is
-    about, of a trace that may hold several. `templates`, `instruments`, `method`, `counters` and
-    `time_limit` are as they were asked for; `used` is what the recorder made of them.
+    about, of a trace that may hold several. The choices are as they were asked for, but `recorder`
+    is the one that recorded; `used` is what it made of them. `workloads` is the folder of a
+    workload of the user's own.
     """
 
     format: int = FORMAT
     tracekit: str = ""
     created: str = ""
-    recorder: str = ""
     recorder_version: str = ""
     workload: str = ""
     workloads: str = ""
-    parameters: dict[str, Any] = field(default_factory=dict[str, Any])
-    command: tuple[str, ...] = ()
     command_lines: tuple[tuple[str, ...], ...] = ()
     run: int | None = None
     targets: tuple[Process, ...] = ()
     target_reason: str = ""
-    templates: tuple[str, ...] = ()
-    instruments: tuple[str, ...] = ()
-    method: str = "auto"
-    counters: str = "auto"
-    telemetry: str = "auto"
-    time_limit: float | None = None
-    warmup: int | None = None
-    repeats: int | None = None
-    after: float | None = None
     used: Used | None = None
     started: str = ""
     ended: str = ""

@@ -19,6 +19,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tracekit.base.choices import is_private_choice
 from tracekit.base.recording import Provenance
 
 _PATTERNS = (
@@ -50,11 +51,11 @@ time timeline token tokens tool trace track type unit unknown usage verify versi
 window work worker workload xcode xctrace
 """
 _WORDS = frozenset(_SENTENCES.split())
-# The fields of a provenance and of its members that may name a person or a machine.
+# The fields of a provenance and of its members that may name a person or a machine; a choice of
+# the user's declares that itself, see `RecordingChoices`.
 _PRIVATE = {
-    *("capabilities", "clock", "combinations", "end_reason", "failure", "instruments", "machine"),
-    *("message", "name", "overhead", "parameters", "reason", "stages", "target_reason", "targets"),
-    *("templates", "warnings", "workloads"),
+    *("capabilities", "clock", "combinations", "end_reason", "failure", "machine", "message"),
+    *("name", "overhead", "reason", "stages", "target_reason", "targets", "warnings", "workloads"),
 }
 
 
@@ -156,7 +157,7 @@ def _walk(value: Any, redact: Callable[[str], str]) -> Any:
         return value
     redacted_fields: dict[str, Any] = {}
     for field in fields(value):
-        if field.name in _PRIVATE:
+        if field.name in _PRIVATE or is_private_choice(field.name):
             redacted_fields[field.name] = _walk(getattr(value, field.name), redact)
     return replace(value, **redacted_fields)
 

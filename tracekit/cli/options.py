@@ -1,14 +1,14 @@
 """The options that several commands share, and the plan that a command line makes.
 
-The options of `capture` and `record` come from three signatures: `plan_of`, the command's own, and
-the function of the workload that the command line names.
+The options of `capture` and `record` come from three signatures: `declare_options`, the command's
+own, and the function of the workload that the command line names.
 """
 
 import functools
 import inspect
 import re
 from argparse import ArgumentParser
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from tracekit import tables
-from tracekit.base import InputError, UsageError
+from tracekit.base import InputError, RecordingChoices, UsageError, choices
 from tracekit.workload import Plan, Workload, find, plan
 
 FileCommand = Callable[..., None]
@@ -91,7 +91,6 @@ def set_signature(wrapper: FileCommand, parameters: Sequence[inspect.Parameter])
 Workloads = Annotated[
     Path | None, option("DIR", "Folder with workloads of your own.", file_okay=False)
 ]
-_TIME_LIMIT = "10s"
 _STEPS = 30  # a spread within a run takes 20 steps
 Output = Annotated[
     Path | None, option("DIR", "New folder for the run.  [default: bench/traces/TIME-NAME]")
@@ -175,11 +174,11 @@ PlanOfWorkload = Annotated[
 ]
 Attach = Annotated[int | None, option("PID", "Record a running process.", "--attach", min=1)]
 Recorder = Annotated[
-    plan.RecorderChoice,
+    choices.RecorderChoice,
     typer.Option(help="auto is xctrace if available, else host: this machine's CPU."),
 ]
 Method = Annotated[
-    plan.MethodChoice,
+    choices.MethodChoice,
     typer.Option(help="How xctrace records a workload; attach leaves its warm-up out."),
 ]
 Template = Annotated[
@@ -197,9 +196,9 @@ Light = Annotated[
     bool,
     flag("--light", "Record the GPU's instruments alone: less is traced, and less is lost."),
 ]
-Counters = Annotated[plan.CountersChoice, typer.Option(help="Whether to record GPU counters.")]
+Counters = Annotated[choices.CountersChoice, typer.Option(help="Whether to record GPU counters.")]
 Telemetry = Annotated[
-    plan.TelemetryChoice, typer.Option(help="Monitor of the machine's clock, power and heat.")
+    choices.TelemetryChoice, typer.Option(help="Monitor of the machine's clock, power and heat.")
 ]
 TimeLimit = Annotated[
     str | None,
@@ -218,7 +217,7 @@ Repeats = Annotated[
 ]
 
 
-def plan_of(
+def declare_options(
     *,
     command: Command = None,
     workload: PlanOfWorkload = None,
@@ -237,9 +236,20 @@ def plan_of(
     read: Read = None,
     output: Output = None,
     workloads: Workloads = None,
-    **parameters: Any,
-) -> Plan:
-    """Return the plan that a command line asks for."""
+) -> None:
+    """Declare the options that make a plan, under the names that `RecordingChoices` has for them.
+
+    `plan_of` reads their values.
+    """
+
+
+def plan_of(**values: Any) -> Plan:
+    """Return the plan that the values of the options ask for.
+
+    Values that are not of `declare_options` are those of a workload's parameters.
+    """
+    workload = values.get("workload")
+    command = values.get("command")
     if workload == plan.ANY_PROGRAM and not command:
         hint = f"tracekit capture --workload {plan.ANY_PROGRAM} -- PROGRAM ARGS"
         raise UsageError(
@@ -248,66 +258,60 @@ def plan_of(
         )
     found_workload = None
     if workload and workload != plan.ANY_PROGRAM:
-        found_workload = find(workload, workloads)
-    parameter_values = {name: _to_builtin(value) for name, value in parameters.items()}
-    program_command = tuple(command or ())
-    templates = _choose_templates(template, light=light)
-    instruments = _choose_instruments(instrument, light=light)
-    time_limit_seconds = plan.seconds(time_limit or _TIME_LIMIT)
-    delay_seconds = None
-    if after:
-        delay_seconds = plan.seconds(after)
-    patterns = tuple(read or ())
+        found_workload = find(workload, values.get("workloads"))
+    declared_names = inspect.signature(declare_options).parameters
+    parameters = {
+        name: _to_builtin(value) for name, value in values.items() if name not in declared_names
+    }
+    chosen_values = _read_choices(values)
+    if values.get("light"):
+        chosen_values |= _choose_light(chosen_values)
     step_count = 0
-    if not time_limit:
+    if "time_limit" not in chosen_values:
         step_count = _STEPS
     return Plan(
         workload=found_workload,
-        parameters=parameter_values,
-        command=program_command,
-        attach=attach,
-        recorder=recorder,
-        method=method,
-        templates=templates,
-        instruments=instruments,
-        counters=counters,
-        telemetry=telemetry,
-        time_limit=time_limit_seconds,
+        attach=values.get("attach"),
+        output=values.get("output"),
         steps=step_count,
-        warmup=warmup,
-        after=delay_seconds,
-        repeats=repeats,
-        output=output,
-        patterns=patterns,
+        parameters=parameters,
+        command=tuple(command or ()),
+        **chosen_values,
     )
 
 
-def _choose_templates(template: list[str] | None, *, light: bool) -> tuple[str, ...]:
-    """Return the templates of a command line; none with --light, which takes their place."""
-    if not light:
-        all_templates = template or (plan.METAL_SYSTEM_TRACE,)
-        return tuple(all_templates)
-    if template:
+def _read_choices(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the choices that are made by options; those that are not given are left out.
+
+    Of several values of one option, each counts once.
+    """
+    chosen_values: dict[str, Any] = {}
+    for name, option in RecordingChoices.options():
+        value = values.get(option.name)
+        if value is None or value == []:
+            continue
+        if option.is_time:
+            value = plan.seconds(value)
+        elif isinstance(value, list):
+            value = tuple(dict.fromkeys(value))
+        chosen_values[name] = value
+    return chosen_values
+
+
+def _choose_light(chosen_values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the choices of --light: its instruments first, each once, without a template."""
+    if "templates" in chosen_values:
         raise UsageError(
             "--light and --template contradict each other: --light records instruments alone.",
             hint="Leave one of them out.",
         )
-    return ()
-
-
-def _choose_instruments(instrument: list[str] | None, *, light: bool) -> tuple[str, ...]:
-    """Return the instruments of a command line, each once, those of --light first."""
-    light_names = ()
-    if light:
-        light_names = plan.LIGHT
-    instrument_names = instrument or ()
-    wanted_names = (*light_names, *instrument_names)
-    return tuple(dict.fromkeys(wanted_names))
+    instrument_names = dict.fromkeys((*choices.LIGHT, *chosen_values.get("instruments", ())))
+    return {"templates": (), "instruments": tuple(instrument_names)}
 
 
 def add_plan_options(command: FileCommand, workload: Workload | None) -> FileCommand:
     """Return a command with the options of all three signatures, which passes a Plan on."""
-    parameters = options_of(plan_of)
+    parameters = options_of(declare_options)
     command_names: list[str] = []
     for parameter in options_of(command):
         if parameter.name != "plan":

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -188,9 +188,7 @@ def _facts(sample: Sample) -> dict[str, str]:
     target_names = {target.name for target in run.targets if target.name}
     workload = _subject(run)
     recorder = _CLOCKS.get(run.recorder, "trace of Instruments")
-    templates = ", ".join(run.templates)
-    instruments = ", ".join(run.instruments)
-    facts = {
+    facts: dict[str, Any] = {
         "workload": workload,
         # The clock of the times: exports of others are traces, too.
         "recorder": recorder,
@@ -206,18 +204,11 @@ def _facts(sample: Sample) -> dict[str, str]:
         "operating system": machine.get("os"),
         "kernel": machine.get("release"),
         "Instruments": "" if run.recorder == "host" else run.recorder_version,
-        "templates": templates,
-        "instruments": instruments,
-        "method": run.method,
-        "counters": run.counters,
+        **dict(run.conditions),
         "method used": run.used and run.used.method,
-        "instruments used": run.used and ", ".join(run.used.instruments),
+        "instruments used": run.used and run.used.instruments,
         "counter set": run.used and run.used.counter_set,
         "counter profile": run.used and run.used.counter_profile,
-        "warm-up steps": run.warmup,
-        "time limit": run.time_limit,
-        "recorded after": run.after,
-        "repeats": run.repeats,
         "Python": machine.get("python"),
         "MLX": machine.get("mlx"),
         "tracekit": run.tracekit,
@@ -237,9 +228,11 @@ def _subject(run: Provenance) -> str:
     return run.workload
 
 
-def _words(value: object) -> str:
+def _words(value: Any) -> str:
     if value is None:
         return NOT_STATED
+    if isinstance(value, tuple):
+        value = ", ".join(value)
     return str(value) or NOT_STATED
 
 

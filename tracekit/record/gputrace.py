@@ -36,6 +36,8 @@ class FrameTimeouts:
 TIMEOUTS = FrameTimeouts()
 SWITCH = "MTL_CAPTURE_ENABLED"
 STEPS = 3  # a capture grows by all that a step touches
+_FOLLOWED = ("parameters", "warmup", "repeats")
+"""The choices of a plan that a capture follows."""
 UNTIMED = (
     "Capturing changes how long everything takes, so nothing of this run was timed; record it "
     "without --gputrace for that."
@@ -69,18 +71,7 @@ def _check(plan: Plan, more: Sequence[str]) -> None:
             "--gputrace captures a workload: the program itself must begin and end the capture.",
             hint="Name one with --workload; `tracekit workloads` lists them.",
         )
-    given_options = {
-        "--recorder": plan.recorder != Plan.recorder,
-        "--method": plan.method != Plan.method,
-        "--counters": plan.counters != Plan.counters,
-        "--telemetry": plan.telemetry != Plan.telemetry,
-        "--template": plan.templates not in {Plan.templates, ()},
-        "--light": not plan.templates,
-        "--instrument": bool(plan.instruments) and bool(plan.templates),
-        "--time-limit": plan.time_limit != Plan.time_limit,
-    }
-    unheeded = [option for option, is_given in given_options.items() if is_given]
-    unheeded += more
+    unheeded = [*plan.find_given_options(_FOLLOWED), *more]
     if unheeded:
         raise UsageError(
             f"--gputrace takes the place of a recording, so {', '.join(unheeded)} has no meaning.",
@@ -158,15 +149,13 @@ def _doubt_replay(system_name: str) -> tuple[str, ...]:
 
 def _provenance(plan: Plan) -> Provenance:
     machine = describe()
+    choices = {name: getattr(plan, name) for name in _FOLLOWED}
+    choices |= {"recorder": GPUTRACE, "counters": "off", "repeats": plan.repeats or STEPS}
     return Provenance(
+        **choices,
         tracekit=own_version(),
         created=make_timestamp(),
-        recorder=GPUTRACE,
         workload=plan.workload.name if plan.workload else "",
-        parameters=dict(plan.parameters),
-        counters="off",
-        warmup=plan.warmup,
-        repeats=plan.repeats or STEPS,
         machine=machine,
         git_commit=git_commit(Path.cwd()),
         warnings=(UNTIMED, *_doubt_replay(machine.get("os", ""))),

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from tracekit.base import Recording
+from tracekit.base import Recording, RecordingChoices
 from tracekit.machine import Machine, sampler, sources
 from tracekit.record.recorder import (
     Attach,
@@ -42,9 +42,7 @@ def request_for(plan: Plan, recording: Recording, recorder: Recorder) -> Recordi
     request = RecordingRequest(
         target=ProgramLaunch(plan.command),
         time_limit=plan.time_limit,
-        templates=plan.templates,
-        instruments=plan.instruments,
-        counters=plan.counters,
+        choices=RecordingChoices.from_document(plan),
     )
     if plan.attach is not None:
         return replace(request, target=Attach(plan.attach))

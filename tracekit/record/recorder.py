@@ -14,6 +14,7 @@ from tracekit.base import (
     Overhead,
     Process,
     Recording,
+    RecordingChoices,
     ToolError,
     UsageError,
     Used,
@@ -115,14 +116,13 @@ class RecordingRequest:
     """A request to record.
 
     `time_limit` is that of the recording and `steady_limit` that of the steady phase of a worker
-    that the recorder launches, both in seconds; `counters` is auto, on or off.
+    that the recorder launches, both in seconds. Without a template and instruments among the
+    choices, xctrace records Metal System Trace.
     """
 
     target: Target
     time_limit: float
-    templates: tuple[str, ...] = ("Metal System Trace",)
-    instruments: tuple[str, ...] = ()  # besides the template, or alone without one
-    counters: str = "auto"
+    choices: RecordingChoices = field(default_factory=RecordingChoices)
     steady_limit: float | None = None
 
 

@@ -7,17 +7,18 @@ import re
 import shutil
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, get_args
 
 from tracekit.base import (
     Provenance,
     Recording,
+    RecordingChoices,
     RecordingError,
     TracekitError,
     UsageError,
+    choices,
     files,
     outputs,
     programs,
@@ -27,50 +28,31 @@ from tracekit.base import (
 from tracekit.workload.workload import Workload
 
 TRACES = Path("bench") / "traces"
-METAL_SYSTEM_TRACE = "Metal System Trace"
-LIGHT = ("GPU", "Metal Application", "Metal Resource Events")
-"""The instruments that trace a program's work on the GPU, and nothing else."""
+METAL_SYSTEM_TRACE = choices.METAL_SYSTEM_TRACE
 ANY_PROGRAM = "command"  # the workload that is the program after `--`
 
 _UNFINISHED = ".recording.json.unfinished-"
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-RecorderChoice = Literal["auto", "xctrace", "host"]
-MethodChoice = Literal["auto", "launch", "attach"]
-CountersChoice = Literal["auto", "on", "off"]
-TelemetryChoice = Literal["auto", "macmon", "powermetrics", "ioreg", "off"]
 
 
 @dataclass(frozen=True)
-class Plan:
-    """The target of a recording, and its settings.
+class Plan(RecordingChoices):
+    """The target of a recording, and the choices for it with the defaults of `capture`.
 
-    Exactly one of `workload`, `command` and `attach` is given. `time_limit` is in seconds;
-    `recorder`, `method` (of xctrace alone), `counters` and `telemetry` (a monitor of the machine)
-    are words that the command line takes; `instruments` are added to the template, or recorded
-    alone without one; `repeats` is the number of steady steps after which the
-    workload stops, None for the time limit alone. `after` is the time, in s, for which a program
-    runs before it is recorded. If `steps` are wanted, a workload on the host
-    continues up to six times the time limit until it has made them. `patterns` describe the numbers
-    that a program prints, as `--read` takes them.
+    Exactly one of `workload`, `command` and `attach` (a process id) is given. `output` is the new
+    folder of the run. If `steps` are wanted, a workload on the host continues up to six times the
+    time limit until it has made them.
     """
 
     workload: Workload | None = None
-    parameters: dict[str, Any] = field(default_factory=dict[str, Any])
-    command: tuple[str, ...] = ()
     attach: int | None = None
+    output: Path | None = None
+    steps: int = 0
+    _: KW_ONLY
     recorder: str = "auto"
-    method: str = "auto"
     templates: tuple[str, ...] = (METAL_SYSTEM_TRACE,)
-    instruments: tuple[str, ...] = ()
-    counters: str = "auto"
-    telemetry: str = "auto"
     time_limit: float = 10.0
     warmup: int = 5
-    after: float | None = None
-    repeats: int | None = None
-    steps: int = 0
-    output: Path | None = None
-    patterns: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -91,15 +73,11 @@ def check(plan: Plan) -> None:
 
 
 def _check_choices(plan: Plan) -> None:
-    for name, value, kind in (
-        ("recorder", plan.recorder, RecorderChoice),
-        ("method", plan.method, MethodChoice),
-        ("counters", plan.counters, CountersChoice),
-        ("telemetry", plan.telemetry, TelemetryChoice),
-    ):
-        choices = get_args(kind)
-        if value not in choices:
-            raise UsageError(f"--{name} cannot be {value!r}.", hint=suggest_name(value, choices))
+    for name, option in RecordingChoices.options():
+        value = getattr(plan, name)
+        if option.words and value not in option.words:
+            hint = suggest_name(value, option.words)
+            raise UsageError(f"--{option.name} cannot be {value!r}.", hint=hint)
     counts = (("repeats", plan.repeats, 1), ("warmup", plan.warmup, 0))
     for name, number, fewest in counts:
         if number is not None and number < fewest:

@@ -7,6 +7,7 @@ import pytest
 
 from children import running, started_since
 from recording_fakes import DEADLINES, Record, Scenario
+from tracekit.base.choices import RecordingChoices
 from tracekit.base.recording import Recording
 from tracekit.record.observe import request_for
 from tracekit.record.recorder import FinishedRecording, RecordingRequest, Target
@@ -60,7 +61,7 @@ def record(
         request = (
             request_for(target_or_plan, recording, recorder)
             if isinstance(target_or_plan, Plan)
-            else RecordingRequest(target_or_plan, limit, counters="off")
+            else RecordingRequest(target_or_plan, limit, RecordingChoices(counters="off"))
         )
         return recorder.record(request, recording, progress)
 

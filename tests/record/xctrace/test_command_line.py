@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from recording_fakes import archive, xcode
+from tracekit.base.choices import RecordingChoices
 from tracekit.base.errors import TracekitError, UsageError
 from tracekit.base.recording import Recording
 from tracekit.record.recorder import Attach, ProgramLaunch, RecordingRequest
@@ -31,8 +32,9 @@ TO_THE_PROGRAM = (
 
 
 def test_the_whole_line() -> None:
-    words = tuple[str, ...]
-    cases: tuple[tuple[ProgramLaunch | Attach, TemplateSelection, words, words], ...] = (
+    cases: tuple[
+        tuple[ProgramLaunch | Attach, TemplateSelection, tuple[str, ...], tuple[str, ...]], ...
+    ] = (
         (PROGRAM, TemplateSelection("/t/My.x"), ("--template", "/t/My.x"), TO_THE_PROGRAM),
         (
             Attach(27364), TemplateSelection(MST, instruments=("Metal GPU Counters",)),
@@ -101,7 +103,9 @@ def chosen(tmp_path: Path) -> Chosen:
         names = [
             str(write_template(name)) if not isinstance(name, str) else name for name in templates
         ]
-        request = RecordingRequest(Attach(1), 5, templates=tuple(names), counters=counters)
+        request = RecordingRequest(
+            Attach(1), 5, RecordingChoices(templates=tuple(names), counters=counters)
+        )
         return select(request, xcode(**xcode_answers))
 
     def write_template(profile: int) -> Path:

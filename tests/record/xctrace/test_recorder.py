@@ -22,6 +22,7 @@ from recording_fakes import (
     archive,
     interrupting,
 )
+from tracekit.base.choices import RecordingChoices
 from tracekit.base.errors import InterruptedRunError, RecordingError, ToolError
 from tracekit.base.recording import Process, Recording
 from tracekit.record.recorder import Attach, ProgramLaunch, RecordingRequest
@@ -395,7 +396,9 @@ def test_counters_come_from_a_template_with_the_profile_of_the_chip(
     source = write_metal_template(tmp_path, monkeypatch)
     manner = Manner(DEADLINES, (), premises=Premises(tmp_path / "notes", 0), chip=lambda: chip)
     recorder = XctraceRecorder(locate(), choose_only(), manner)
-    recorded = recorder.record(RecordingRequest(QUICK, 5, counters="on"), recording, print)
+    recorded = recorder.record(
+        RecordingRequest(QUICK, 5, RecordingChoices(counters="on")), recording, print
+    )
     template = recording.template_file.absolute()
     [line] = recorded.command_lines
     assert line[line.index("--template") + 1] == str(template)
@@ -416,7 +419,9 @@ def test_a_chip_that_may_take_the_default_profile_gets_the_instrument(
     write_metal_template(tmp_path, monkeypatch)
     manner = Manner(DEADLINES, (), premises=Premises(tmp_path / "notes", 0), chip=lambda: chip)
     recorder = XctraceRecorder(locate(), choose_only(), manner)
-    recorded = recorder.record(RecordingRequest(QUICK, 5, counters="on"), recording, print)
+    recorded = recorder.record(
+        RecordingRequest(QUICK, 5, RecordingChoices(counters="on")), recording, print
+    )
     assert recorded.used is not None
     assert recorded.used.instruments == ("Metal GPU Counters",)
     assert recorded.used.counter_profile is None
@@ -430,7 +435,9 @@ def test_counters_without_a_template_file_are_those_of_the_instrument(
     for chip, remark in (("Apple M4", "No template with counter profile 13 was made"), ("x86", "")):
         manner = Manner(DEADLINES, (), premises=premises, chip=lambda chip=chip: chip)
         recorder = XctraceRecorder(locate(), choose_only(), manner)
-        recorded = recorder.record(RecordingRequest(QUICK, 5, counters="on"), recording, print)
+        recorded = recorder.record(
+            RecordingRequest(QUICK, 5, RecordingChoices(counters="on")), recording, print
+        )
         recording.bundle.rename(tmp_path / chip)
         assert recorded.used is not None, chip
         assert recorded.used.instruments == ("Metal GPU Counters",), chip
@@ -445,7 +452,9 @@ def test_a_machine_that_slept_is_named_with_the_command_that_keeps_it_awake(
     premises = Premises(tmp_path / "notes", 0)
     manner = Manner(DEADLINES, (), premises=premises, read_clocks=lambda: next(anchors))
     recorder = XctraceRecorder(locate(), choose_only(), manner)
-    recorded = recorder.record(RecordingRequest(QUICK, 5, counters="off"), recording, print)
+    recorded = recorder.record(
+        RecordingRequest(QUICK, 5, RecordingChoices(counters="off")), recording, print
+    )
     [warning] = recorded.warnings
     assert warning.startswith("The machine slept for 60 s while it was recorded")
     assert "`caffeinate -i -s tracekit capture …` keeps a Mac awake." in warning

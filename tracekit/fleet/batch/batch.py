@@ -18,7 +18,7 @@ from tracekit.base import (
     locks,
     outputs,
     redaction,
-    require_processes,
+    system,
     units,
 )
 from tracekit.fleet.batch.analysing import Choices, Task
@@ -127,7 +127,7 @@ def run_batch(plan: BatchPlan, progress: Progress = quiet) -> tuple[Tally, Path]
         ToolError: The scheduler cannot be used, or is gone.
         InterruptedRunError: The user stopped it; the results so far are kept.
     """
-    require_processes("A batch")
+    system.require_processes("A batch")
     outputs.require_apart([plan.output])
     progress("looking for recordings")
     sources = sources_of(plan.words)

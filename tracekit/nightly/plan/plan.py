@@ -16,11 +16,10 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import msgspec
 from msgspec import Meta
 
-from tracekit.base import UsageError, units
+from tracekit.base import UsageError, choices, units
 from tracekit.compare import Scale
 from tracekit.machine import THERMAL_PRESSURES, StateLimits
 from tracekit.workload import NeighbourModules, plan
-from tracekit.workload import plan as workload_plan
 
 
 @dataclass(frozen=True)
@@ -270,10 +269,10 @@ class Capture:
     together: bool = True
     warmup: Annotated[int, Meta(ge=0, le=10_000)] = 5
     traced: Annotated[int, Meta(ge=0, le=100)] = 1
-    recorder: plan.RecorderChoice = "auto"
-    templates: Annotated[Texts, Meta(min_length=1)] = (workload_plan.METAL_SYSTEM_TRACE,)
-    counters: plan.CountersChoice = "auto"
-    telemetry: plan.TelemetryChoice = "auto"
+    recorder: choices.RecorderChoice = "auto"
+    templates: Annotated[Texts, Meta(min_length=1)] = (choices.METAL_SYSTEM_TRACE,)
+    counters: choices.CountersChoice = "auto"
+    telemetry: choices.TelemetryChoice = "auto"
     time_limit: Annotated[Seconds, Meta(ge=0.1, le=3600)] = 5.0
     parity: Literal["auto", "quick", "full", "off"] = "auto"
     checks: Commands = ()

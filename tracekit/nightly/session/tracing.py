@@ -1,11 +1,18 @@
 """Traced captures: each side records itself once, by the command line that a user would type."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from tracekit.analysis import load
-from tracekit.base import InconclusiveError, Recording, ToolError, TracekitError, processes
+from tracekit.base import (
+    InconclusiveError,
+    Recording,
+    RecordingChoices,
+    ToolError,
+    TracekitError,
+    processes,
+)
 from tracekit.machine import Watch
 from tracekit.nightly.history.night import Pair, Quantity, Values
 from tracekit.nightly.session.checks import TIME_LIMIT
@@ -30,36 +37,14 @@ def trace(
 
 def arguments_of(prepared: PreparedCapture, variant: CodeVariant, output: Path) -> tuple[str, ...]:
     """Return the command line that captures a variant into a folder."""
-    capture = prepared.capture
+    parameters = dict(variant.parameters)
+    choices = replace(RecordingChoices.from_document(prepared.capture), parameters=parameters)
     words = [str(variant.python), "-P", "-m", "tracekit", "capture"]
     words += ["--workload", variant.workload]
     if variant.workloads is not None:
         words += ["--workloads", str(variant.workloads)]
-    words += ["--recorder", capture.recorder]
-    for template in capture.templates:
-        words += ["--template", template]
-    words += ["--counters", capture.counters]
-    words += ["--telemetry", capture.telemetry]
-    words += ["--time-limit", f"{capture.time_limit:.3f}s"]
-    words += ["--warmup", str(capture.warmup)]
     words += ["--output", str(output)]
-    words += options(variant.parameters)
-    return tuple(words)
-
-
-def options(parameters: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return a workload's parameters as options; a value of None leaves the default."""
-    words: list[str] = []
-    for name, value in parameters.items():
-        option = name.replace("_", "-")
-        if value is True:
-            words.append(f"--{option}")
-        elif value is False:
-            words.append(f"--no-{option}")
-        elif isinstance(value, list | tuple):
-            words += [f"--{option}={item}" for item in value]
-        elif value is not None:
-            words.append(f"--{option}={value}")
+    words += choices.arguments
     return tuple(words)
 
 

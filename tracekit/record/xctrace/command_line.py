@@ -66,17 +66,17 @@ def select(request: RecordingRequest, tool: Xctrace) -> TemplateSelection:
     if template:
         template, own_counters = _find_template(template, tool)
     instruments = _find_instruments(request, tool)
-    wants_counters = wants_counters or GPU_COUNTERS in request.instruments
-    if request.counters == "off":
+    wants_counters = wants_counters or GPU_COUNTERS in request.choices.instruments
+    if request.choices.counters == "off":
         if wants_counters or own_counters:
             raise UsageError("GPU counters are both asked for and switched off.")
         own_counters = False
-    adds_counters = (wants_counters or request.counters == "on") and not own_counters
+    adds_counters = (wants_counters or request.choices.counters == "on") and not own_counters
     if adds_counters:
         _require_counters(tool)
         instruments = (*instruments, GPU_COUNTERS)
     warnings: tuple[str, ...] = ()
-    if request.counters == "auto" and own_counters is False and not adds_counters:
+    if request.choices.counters == "auto" and own_counters is False and not adds_counters:
         warnings = (_AUTO_LEAVES_OUT,)
     return TemplateSelection(template, adds_counters, warnings, own_counters, instruments)
 
@@ -85,7 +85,7 @@ def _read_wishes(request: RecordingRequest) -> tuple[str, bool]:
     """Return the one template of a request, and whether it names GPU counters as another."""
     templates: list[str] = []
     wants_counters = False
-    for name in request.templates:
+    for name in request.choices.templates:
         if name.casefold() in _COUNTER_REQUESTS:
             wants_counters = True
         elif name not in templates:
@@ -98,14 +98,14 @@ def _read_wishes(request: RecordingRequest) -> tuple[str, bool]:
             "which --template takes by its path.",
         )
     if not templates:
-        template = "" if request.instruments else plan.METAL_SYSTEM_TRACE
+        template = "" if request.choices.instruments else plan.METAL_SYSTEM_TRACE
         return template, wants_counters
     return templates[0], wants_counters
 
 
 def _find_instruments(request: RecordingRequest, tool: Xctrace) -> tuple[str, ...]:
     """Return the requested instruments, without that of counters; raise an error if one is not."""
-    chosen = tuple(name for name in request.instruments if name != GPU_COUNTERS)
+    chosen = tuple(name for name in request.choices.instruments if name != GPU_COUNTERS)
     if chosen:
         _require_flag(tool)
         names = tool.names("instruments")

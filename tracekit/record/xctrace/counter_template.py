@@ -47,8 +47,8 @@ def put_profile(
     Xcode's, on a chip that rejects its default profile. If no such template can be made, the
     instrument stays, with a warning.
     """
-    is_named = GPU_COUNTERS in request.instruments
-    if request.counters != "on" or not selection.adds_counters or is_named:
+    is_named = GPU_COUNTERS in request.choices.instruments
+    if request.choices.counters != "on" or not selection.adds_counters or is_named:
         return selection
     if not _rejects_default_profile(chip):
         return selection

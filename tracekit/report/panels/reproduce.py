@@ -2,13 +2,11 @@
 
 import shlex
 from collections.abc import Iterator
-from typing import Any
 
 from tracekit.analysis import Result
 from tracekit.base import Provenance, Used, units
 from tracekit.report.panel import Context, Tables, panel
 from tracekit.report.text import flat
-from tracekit.workload import plan
 
 _RECORDERS = {"host", "xctrace"}
 
@@ -39,72 +37,15 @@ def _command(provenance: Provenance) -> tuple[str, ...]:
     """Return the command that makes such a run again; empty for a run made elsewhere."""
     if provenance.recorder not in _RECORDERS:
         return ()
-    options = tuple(_recording_options(provenance))
+    command = ["tracekit", "capture"]
     if provenance.workload:
-        parameter_options: list[str] = []
-        for name, value in provenance.parameters.items():
-            parameter_options += _option(name, value)
-        return (
-            "tracekit",
-            "capture",
-            "--workload",
-            provenance.workload,
-            *parameter_options,
-            *options,
-        )
-    if provenance.command:
-        return ("tracekit", "capture", *options, "--", *provenance.command)
-    return ()
-
-
-def _recording_options(provenance: Provenance) -> Iterator[str]:
-    method = "auto"
-    if provenance.recorder == "xctrace":
-        method = provenance.method
-    time_limit = None
-    if provenance.time_limit is not None:
-        time_limit = f"{provenance.time_limit:g}s"
-    after = None
-    if provenance.after is not None:
-        after = f"{provenance.after:g}s"
-    instruments = list(provenance.instruments)
-    is_light = bool(instruments) and not provenance.templates
-    if is_light:
-        instruments = [name for name in instruments if name not in plan.LIGHT]
-    option_values = {
-        "recorder": provenance.recorder,
-        "method": method,
-        "counters": provenance.counters,
-        "telemetry": provenance.telemetry,
-        "template": list(provenance.templates),
-        "light": True if is_light else None,
-        "instrument": instruments,
-        "time_limit": time_limit,
-        "after": after,
-        "warmup": provenance.warmup,
-        "repeats": provenance.repeats,
-        "workloads": provenance.workloads or None,
-    }
-    for name, value in option_values.items():
-        if value != "auto":
-            yield from _option(name, value)
-
-
-def _option(name: str, value: Any) -> tuple[str, ...]:
-    """Return the arguments that set an option; a list repeats it, None leaves it out."""
-    option = name.replace("_", "-")
-    if value is None:
+        command += ["--workload", provenance.workload]
+    elif not provenance.command:
         return ()
-    if isinstance(value, list):
-        arguments: list[str] = []
-        for item in value:
-            arguments += _option(name, item)
-        return tuple(arguments)
-    if value is True:
-        return (f"--{option}",)
-    if value is False:
-        return (f"--no-{option}",)
-    return (f"--{option}", str(value))
+    command += provenance.arguments
+    if provenance.workloads:
+        command += ["--workloads", provenance.workloads]
+    return tuple(command)
 
 
 def _describe_used(used: Used) -> str:

@@ -54,18 +54,16 @@ class Spec:
     def from_plan(cls, plan: Plan, recording: Recording, **more: Any) -> Self:
         """Return the instructions of a plan in a run's folder; `more` are other attributes."""
         assert plan.workload is not None
-        settings: dict[str, Any] = {"repeats": plan.repeats, "seconds": plan.time_limit} | more
+        choices = plan.share_with(cls)
+        settings: dict[str, Any] = {**choices, "seconds": plan.time_limit} | more
         file = plan.workload.file.resolve()
         journal = recording.journal_file.resolve()
         report = recording.workload_file.resolve()
-        parameters = dict(plan.parameters)
         return cls(
             file=file,
             name=plan.workload.name,
             journal=journal,
             report=report,
-            parameters=parameters,
-            warmup=plan.warmup,
             **settings,
         )
 
