@@ -22,6 +22,7 @@ from tracekit.analysis.rule import Finding
 from tracekit.analysis.rules import RULES
 from tracekit.base.recording import Provenance
 from tracekit.cli.main import application
+from tracekit.cli.names import GROUPS, MOVED_OPTIONS, RAN_ALONE, RENAMED, RUN
 from tracekit.machine import StateLimits
 from tracekit.nightly.plan.document import STARTER
 from tracekit.nightly.plan.mistakes import keys_of
@@ -34,18 +35,20 @@ from tracekit.tables.schemas import SCHEMAS
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "docs" / "reference"
-APP = application([])
-COMMANDS = sorted(
-    [
-        *(str(command.name or command.callback.__name__) for command in APP.registered_commands),
-        *(str(command_group.name) for command_group in APP.registered_groups),
-    ]
-)
-SUBCOMMANDS = [
-    f"{group.name} {command.name}"
-    for group in APP.registered_groups
-    for command in group.typer_instance.registered_commands
-]
+
+
+def paths(app: typer.Typer, head: tuple[str, ...] = ()) -> Iterator[str]:
+    """Yield the whole names of all commands and groups."""
+    for command in app.registered_commands:
+        yield " ".join((*head, str(command.name)))
+    for group in app.registered_groups:
+        path = (*head, str(group.name))
+        yield " ".join(path)
+        assert group.typer_instance is not None
+        yield from paths(group.typer_instance, path)
+
+
+COMMANDS = sorted(paths(application([])))
 
 
 def help_of(*words: str) -> str:
@@ -59,15 +62,25 @@ def help_of(*words: str) -> str:
 
 
 def commands_page() -> str:
-    names = sorted([*COMMANDS, *SUBCOMMANDS])
-    pages = [f"## {name}\n\n```text\n{help_of(*name.split())}\n```\n" for name in names]
+    pages = [f"## {name}\n\n```text\n{help_of(*name.split())}\n```\n" for name in COMMANDS]
     workload = help_of("capture", "--workload", "paged")
     added = workload[workload.index("--batch") :]
     return (
-        "# Commands\n\nThe output of `tracekit COMMAND --help`.\n\n"
+        "# Commands\n\nThe output of `tracekit --help`, and of `tracekit COMMAND --help`.\n\n"
+        f"```text\n{help_of()}\n```\n\n"
+        + names_of_before()
         + "\n".join(pages)
         + "\n## capture --workload paged\n\nThe workload's own parameters come after the "
         + f"options above:\n\n```text\n  {added}\n```\n"
+    )
+
+
+def names_of_before() -> str:
+    new_names = {group: f"{group} {RUN}" for group in RAN_ALONE} | RENAMED | MOVED_OPTIONS
+    rows = [f"| `tracekit {old}` | `tracekit {new_names[old]}` |\n" for old in sorted(new_names)]
+    return (
+        "## Names of before\n\nThese names work in 0.1, with all arguments and exit codes. Each "
+        "one names the new one on stderr.\n\n| before | now |\n|---|---|\n" + "".join(rows) + "\n"
     )
 
 
@@ -78,9 +91,10 @@ def reads(function: Callable[..., object]) -> str:
 
 
 def rules_page() -> str:
-    parts = [
-        "# Rules\n\nThe output of `tracekit rules RULE`, with the tables that each one reads.\n"
-    ]
+    title = (
+        "# Rules\n\nThe output of `tracekit list rules RULE`, with the tables that each reads.\n"
+    )
+    parts = [title]
     for name, rule in RULES.items():
         limits = ", ".join(f"`{key}` = {value}" for key, value in thresholds(rule.judge).items())
         parts += [f"\n## {name}\n\n{rule.title}\n"]
@@ -210,10 +224,40 @@ def test_every_command_in_the_docs_exists() -> None:
         (command, file.name)
         for text, file in pages()
         for block in re.findall(r"```(?:bash|console|sh)\n(.*?)```", text, re.DOTALL)
-        for command in re.findall(r"tracekit ([a-z][a-z-]*)", block)
+        for command in re.findall(r"(?<![\w/.-])tracekit ([a-z][a-z -]*)", block)
     ]
     assert len(mentions) > 100
-    assert [mention for mention in mentions if mention[0] not in COMMANDS] == []
+    assert [mention for mention in mentions if not is_command(mention[0])] == []
+
+
+def is_command(words: str) -> bool:
+    """Tell whether words begin with the whole name of a command, and not only with its group."""
+    paths_of_commands = [path for path in COMMANDS if path not in GROUPS]
+    return any(f"{words.strip()} ".startswith(f"{path} ") for path in paths_of_commands)
+
+
+def shown_texts() -> Iterator[tuple[str, str]]:
+    """Yield every file that holds messages, comments for users or pages, and its name."""
+    for folder in ("tracekit", "templates", "workloads", "docs", ".ci", ".github"):
+        for file in (ROOT / folder).rglob("*"):
+            if file.is_file() and file.suffix != ".pyc" and file.name != "names.py":
+                yield file.read_bytes().decode(errors="replace"), file.name
+    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"):
+        yield (ROOT / name).read_text(), name
+
+
+def test_no_page_or_message_uses_a_name_of_before() -> None:
+    old_names = "|".join([*RENAMED, *MOVED_OPTIONS])
+    # At the beginning of a line, or between backticks, or after another command.
+    starts = r"(?:`|^|\$ |&& |uv run )"
+    pattern = re.compile(rf"{starts}tracekit (?:{old_names})(?![\w-])[^`\n]*", re.MULTILINE)
+    uses = [
+        (use, name)
+        for text, name in shown_texts()
+        for use in pattern.findall(text)
+        if name != "commands.md"
+    ]
+    assert uses == [("`tracekit gate", "README.md")]  # an example of a name of before
 
 
 PLAN = {

@@ -68,7 +68,7 @@ def test_a_plan_is_read(kept: Path) -> None:
 
 
 def test_a_night_is_gated(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("gate", kept / "nights" / NIGHT, "--json") == 4
+    assert run("nightly", "gate", kept / "nights" / NIGHT, "--json") == 4
     gated = json.loads(capsys.readouterr().out)
     assert gated["outcome"] == "inconclusive"
 
@@ -78,13 +78,11 @@ def test_a_history_is_read_and_exported(kept: Path, capsys: pytest.CaptureFixtur
     with sqlite3.connect(database) as connection:
         connection.executescript((kept / "history.sql").read_text())
     connection.close()
-    assert run("history", "--history", database, "--metric", "step_p50", "--json") == 0
+    assert run("nightly", "history", "--history", database, "--metric", "step_p50", "--json") == 0
     assert NIGHT in capsys.readouterr().out
     samples = kept / "samples.json"
-    assert (
-        run("history", "--history", database, "--export", samples, "--samples", "--format", "json")
-        == 0
-    )
+    options = ("--export", samples, "--samples", "--format", "json")
+    assert run("nightly", "history", "--history", database, *options) == 0
     values = [sample["value"] for sample in json.loads(samples.read_text())]
     assert 271985.0 in values
 

@@ -199,7 +199,7 @@ def test_a_history_is_begun_read_and_drawn_without_a_checkout(wheel: Path, tmp_p
 
     run("-c", KEEPS, tmp_path / "unpacked", url, night)
     page = tmp_path / "trend.html"
-    run("-m", "tracekit", "history", "--history", url, "--html", page)
+    run("-m", "tracekit", "nightly", "history", "--history", url, "--html", page)
     assert "step_p50" in page.read_text()
 
 

@@ -197,7 +197,7 @@ def require_rows(result: Result) -> None:
     check = next(check for check in result.checks if check.rule == _HAS_ROWS)
     if check.status is Status.FOUND:
         message = next(finding.message for finding in result.findings if finding.rule == _HAS_ROWS)
-        raise InconclusiveError(message, hint=f"`tracekit rules {_HAS_ROWS}` explains it.")
+        raise InconclusiveError(message, hint=f"`tracekit list rules {_HAS_ROWS}` explains it.")
     if check.status is not Status.PASSED and result.provenance.recorder == "xctrace":
         raise InconclusiveError(
             f"Whether the target's work was recorded cannot be said: {check.reason}",
@@ -216,7 +216,7 @@ def require_target_rows(recording: Recording) -> None:
         raise InconclusiveError(
             f"No GPU work of the target (process {numbers}) was recorded; the trace is kept.",
             hint="See whether the target was awake and used Metal; "
-            f"`tracekit rules {_HAS_ROWS}` says more.",
+            f"`tracekit list rules {_HAS_ROWS}` says more.",
         )
 
 

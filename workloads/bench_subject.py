@@ -1,4 +1,4 @@
-"""The workload `bench-subject`: one subject of `tracekit bench`, called once a step."""
+"""The workload `bench-subject`: one subject of `tracekit bench run`, called once a step."""
 
 from dataclasses import replace
 from typing import Annotated
@@ -12,7 +12,7 @@ from tracekit.workload import Step, parameters, workload
 def bench_subject(
     *,
     subject: Annotated[
-        str, typer.Option(help="The subject: tracekit bench --list shows all.")
+        str, typer.Option(help="The subject: tracekit bench run --list shows all.")
     ] = "paged",
     batch: parameters.Batch = 16,
     q_heads: parameters.QHeads = 16,
@@ -34,10 +34,10 @@ def bench_subject(
     ] = 2048,
     seed: parameters.Seed = 0,
 ) -> Step:
-    """Call one subject of `tracekit bench` once a step, so that it can be a side.
+    """Call one subject of `tracekit bench run` once a step, so that it can be a side.
 
-    Shapes and inputs are those of `tracekit bench`. Two subjects of one family do the same work:
-    `tracekit ab bench-subject subject=paged -- subject=gather-sdpa` compares them in pairs of
+    Shapes and inputs are those of `tracekit bench run`. Two subjects of one family do the same
+    work: `tracekit ab bench-subject subject=paged -- subject=gather-sdpa` compares them in pairs of
     processes, and a plan of nights follows them. The inputs rotate, as in the bench.
     """
     # Listing workloads must be instant, so MLX is loaded where it is used.

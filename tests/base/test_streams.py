@@ -5,9 +5,10 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -60,7 +61,7 @@ def test_a_letter_that_a_terminal_lacks_is_a_question_mark_and_a_closed_stream_t
 
 
 @contextmanager
-def stream(kind: str) -> Iterator[int]:
+def stream(kind: str) -> Generator[int]:
     """Give a descriptor that nobody reads any more, on which nothing fits, or that takes all."""
     if kind == "closed":
         reading, writing = os.pipe()
@@ -79,9 +80,9 @@ NEEDS_FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/
 @pytest.mark.parametrize(
     ("arguments", "out", "code", "said"),
     [
-        ("rules", "closed", CLOSED, []),
+        ("list rules", "closed", CLOSED, []),
         ("--help", "closed", CLOSED, []),
-        pytest.param("rules", "full", 3, [NO_SPACE], marks=NEEDS_FULL),
+        pytest.param("list rules", "full", 3, [NO_SPACE], marks=NEEDS_FULL),
         ("analyze nowhere", "null", 3, None),
         ("analyze", "null", 2, None),
     ],
@@ -142,27 +143,28 @@ def test_bytes_for_a_pipe_are_as_they_are_and_shown_on_a_terminal() -> None:
     stream.writelines(["c\x1b", "d\n"])
     stream.flush()
     assert raw.buffer.getvalue() == b"a\x1bb\xffc\\u001bd\n"
-    terminal = Terminal(io.BytesIO(), "utf-8")
+    content = io.BytesIO()
+    terminal = Terminal(content, "utf-8")
     stream = Guarded(terminal).buffer
     for part in (b"\xc2", b"\x9b31m \xe2\x9c", b"\x93\xff "):  # letters come in parts
         stream.write(part)
     stream.flush()
-    assert terminal.buffer.getvalue() == r"\u009b31m ✓".encode() + "\ufffd ".encode()
+    assert content.getvalue() == r"\u009b31m ✓".encode() + "\ufffd ".encode()
 
 
 def test_a_character_may_be_written_to_a_terminal_in_two_parts() -> None:
-    terminal = Terminal(io.BytesIO(), encoding="utf-8")
-    stream = Guarded(terminal)
+    content = io.BytesIO()
+    stream = Guarded(Terminal(content, encoding="utf-8"))
     for part in (b"\xc3", b"\xa9"):
         stream.buffer.write(part)
     stream.flush()
-    assert terminal.buffer.getvalue() == "é".encode()
+    assert content.getvalue() == "é".encode()
 
 
 class Failing(io.StringIO):
     """A stream on a broken disk, whose descriptor is gone."""
 
-    buffer = io.BufferedIOBase()
+    buffer: Any = io.BufferedIOBase()
 
     def write(self, text: str) -> int:  # noqa: ARG002
         raise OSError(5, "Input/output error")

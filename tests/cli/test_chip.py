@@ -1,4 +1,4 @@
-"""`tracekit chip`: figures with their sources, or the reason why there are none."""
+"""`tracekit bench chip`: figures with their sources, or the reason why there are none."""
 
 import json
 import sys
@@ -8,7 +8,7 @@ import pytest
 
 from command_line import assert_error
 
-M4_MAX = ("chip", "--name", "Apple M4 Max", "--gpu-cores", "40")
+M4_MAX = ("bench", "chip", "--name", "Apple M4 Max", "--gpu-cores", "40")
 
 
 def rows(text: str) -> dict[str, list[str]]:
@@ -17,7 +17,7 @@ def rows(text: str) -> dict[str, list[str]]:
 
 
 def test_a_chip_has_figures_with_source_and_confidence(tracekit: Any) -> None:
-    result = tracekit("chip", "--name", "m4  Max", "--gpu-cores", "40")
+    result = tracekit("bench", "chip", "--name", "m4  Max", "--gpu-cores", "40")
     assert (result.code, result.err) == (0, "")
     figures = rows(result.out)
     assert (figures["chip"][0], figures["gpu cores"][0]) == ("Apple M4 Max", "40")
@@ -31,14 +31,14 @@ def test_a_chip_has_figures_with_source_and_confidence(tracekit: Any) -> None:
 def test_an_unknown_chip_is_answered_with_known_ones(tracekit: Any) -> None:
     hints = {"Apple M4 Mox": "Did you mean Apple M4", "EPYC": "There are: Apple M1, Apple M1 Pro, "}
     for name, hint in hints.items():
-        result = tracekit("chip", "--name", name)
+        result = tracekit("bench", "chip", "--name", name)
         assert rows(result.out)["bandwidth"][0].startswith("not available, because"), name
         assert (result.code, hint in result.err) == (0, True), (name, result.err)
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="a Mac has figures")
 def test_a_machine_that_is_not_a_mac_is_reported(tracekit: Any) -> None:
-    figures = rows(tracekit("chip").out)
+    figures = rows(tracekit("bench", "chip").out)
     assert figures["gpu cores"][0].startswith("not available, because neither `ioreg`")
     assert figures["bandwidth"][0].startswith("not available, because")
     assert "GiB" in figures["memory"][0]
@@ -50,7 +50,7 @@ def test_a_shape_is_shown_with_its_launch(tracekit: Any) -> None:
     result = tracekit(*M4_MAX, "--batch", "2", "--q-heads", "32", "--context", "4096")
     figures = rows(result.out)
     assert "2 sequences of 4096 tokens, 32 query and 8 K/V heads of 128" in result.err
-    assert "tracekit bench --tune" in result.err
+    assert "tracekit bench tune" in result.err
     assert figures["heads"][1].endswith("each row of K and V is loaded once.")
     assert figures["threadgroup"][0] == "256"
     assert figures["partitions"][0] == "16"
@@ -60,7 +60,7 @@ def test_a_shape_is_shown_with_its_launch(tracekit: Any) -> None:
     figures = rows(tracekit(*M4_MAX, "--dtype", "float32").out)
     assert figures["bound"][1] == "of memory; an M1 Max reached about 80 % of its bandwidth."
     assert figures["bytes"][0] == "134.5 MB"
-    figures = rows(tracekit("chip", "--name", "Apple M4 Max", "--batch", "2").out)
+    figures = rows(tracekit("bench", "chip", "--name", "Apple M4 Max", "--batch", "2").out)
     assert figures["bound"][0] == "not available"
     assert "how many this one has is not known" in figures["bound"][1]
     assert figures["partitions"][0] == "4"
@@ -86,7 +86,7 @@ def test_the_bandwidth_of_this_cpu_is_measured_and_labelled(
     """As on a machine of little cache: four times that of a server takes seconds to fill."""
     monkeypatch.setattr("tracekit.machine.triad.last_cache", lambda: 8 << 20)
     monkeypatch.setattr("tracekit.machine.triad._LEAST", 16 << 20)
-    figures = rows(tracekit("chip", "--measure").out)
+    figures = rows(tracekit("bench", "chip", "--measure").out)
     value, unit = figures["measured"][0].split()
     assert unit == "GB/s"
     assert float(value) > 0.1
@@ -102,4 +102,4 @@ def test_senseless_shapes_are_refused(tracekit: Any) -> None:
         ("--head-dim 9000", "no head size 9000"),
         ("--context 33", "33 tokens does not fill blocks of 32"),
     ):
-        assert_error(tracekit("chip", *arguments.split()), 2, words)
+        assert_error(tracekit("bench", "chip", *arguments.split()), 2, words)

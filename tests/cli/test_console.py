@@ -141,7 +141,7 @@ COMMANDS = {
     "query": ("query", "select process from gpu_intervals", "RUN"),
     "query that is wrong": ("query", f'select "{HOSTILE}"', "RUN"),
     "compare": ("compare", "RUN", "RUN", "--html", "OUT"),
-    "index": ("index", "FOLDER"),
+    "index": ("runs", "index", "FOLDER"),
     "batch": ("batch", "FOLDER", "--output", "OUT", "--workers", "1"),
     "an option that is not there": ("tables", f"--{HOSTILE}"),
     "a folder that is not there": ("analyze", f"nowhere{HOSTILE}"),

@@ -15,7 +15,7 @@ def test_a_command_names_the_contents_that_an_empty_folder_lacks(
     empty = tmp_path / "empty"
     empty.mkdir()
     for line, words in (
-        ("index empty", "There is no run in empty."),
+        ("runs index empty", "There is no run in empty."),
         ("batch empty --output batch", "There is no recording in empty."),
         ("query --list empty", "There is no run in empty."),
         ("tables empty", "empty is not a run's folder"),
@@ -26,8 +26,8 @@ def test_a_command_names_the_contents_that_an_empty_folder_lacks(
         ("report empty", "empty is not a run's folder"),
         ("open empty", "empty is not a run's folder"),
         ("compare empty empty", "empty is not a run's folder"),
-        ("gate empty", "empty has no night.json"),
-        ("history --history empty", "empty is a folder, not a history"),
+        ("nightly gate empty", "empty has no night.json"),
+        ("nightly history --history empty", "empty is a folder, not a history"),
     ):
         with subtests.test(line):
             result = tracekit(*line.split())
@@ -39,7 +39,7 @@ def test_a_command_names_the_contents_that_an_empty_folder_lacks(
 def test_nothing_to_prune_is_said(
     tmp_path: Path, tracekit: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    result = tracekit("prune", tmp_path, "--keep", "1d")
+    result = tracekit("runs", "prune", tmp_path, "--keep", "1d")
     assert (result.code, "There is no run and no night to prune." in result.err) == (0, True)
 
 
@@ -49,8 +49,8 @@ def test_a_folder_of_workloads_is_there_and_has_some(
     monkeypatch.chdir(tmp_path)
     Path("empty").mkdir()
     options = ("--workload", "paged", "--output", "run")
-    for line in (("workloads",), ("capture", *options), ("record", *options)):
+    for line in (("list", "workloads"), ("capture", *options), ("record", *options)):
         assert_error(tracekit(*line, "--workloads", "gone"), 2, "gone is not a folder", "Name the")
     assert not Path("run").exists()
-    assert tracekit("workloads", "--workloads", "empty").code == 0
+    assert tracekit("list", "workloads", "--workloads", "empty").code == 0
     assert "There is no workload in empty" in caplog.text

@@ -5,7 +5,7 @@ import re
 import resource
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from every_command import (
     LINES,
     NO_TOOL,
     World,
+    command_of,
     copy_world,
     make_world,
     output_of,
@@ -31,7 +32,7 @@ from tracekit.cli.main import application
 FILES = [name for name in LINES if "." in output_of(name)]
 FOLDERS = [name for name in LINES if output_of(name) == "OUT"]
 # The first of each command: all that one writes goes through one way.
-ONE_EACH = [*{LINES[name].split()[0]: name for name in reversed([*FILES, *FOLDERS])}.values()]
+ONE_EACH = [*{command_of(name): name for name in reversed([*FILES, *FOLDERS])}.values()]
 CONVERT = [name for name in LINES if name.startswith("convert")]  # each has a writer of its own
 # Names of users that states, workloads and other fields have as well.
 WORDS = ["done", "auto", "import", "paged", "passed", "gpu", "metal", "mlx", "run", "host"]
@@ -129,7 +130,7 @@ def test_a_closed_pipe_is_neither_a_regression_nor_a_bug(
 
 
 @contextmanager
-def full_disk() -> Iterator[None]:
+def full_disk() -> Generator[None]:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
     # Python would leave the bytecode of what it imports now cut off, for every process after it.
@@ -141,7 +142,9 @@ def full_disk() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-@pytest.mark.parametrize("name", dict.fromkeys([*ONE_EACH, *CONVERT, "analyze", "report", "index"]))
+@pytest.mark.parametrize(
+    "name", dict.fromkeys([*ONE_EACH, *CONVERT, "analyze", "report", "runs index"])
+)
 @pytest.mark.usefixtures("unharmed")
 def test_a_full_disk_is_an_error_in_a_sentence(name: str, world: World, tracekit: Any) -> None:
     with full_disk():
@@ -179,7 +182,7 @@ def test_an_input_is_never_the_output(name: str, world: World, tracekit: Any) ->
 @pytest.mark.parametrize("name", cases(*ONE_EACH))
 @pytest.mark.usefixtures("unharmed")
 def test_links_are_followed_and_devices_stay(name: str, world: World, tracekit: Any) -> None:
-    exclusive = name in {"templates make", "nightly --init"}  # never anything but a new file
+    exclusive = name in {"list templates make", "nightly init"}  # never anything but a new file
     output = world.output_folder / output_of(name).lower()
     real = world.folder / "far" / output.name
     (real if name in FOLDERS else real.parent).mkdir(parents=True)
@@ -243,22 +246,23 @@ REFUSED = {
     "a table in a run": "tables RUN gpu_intervals --output RUN/result.csv",
     "a table over a user's": "tables BUNDLE gpu_intervals --output MINE/out.csv",
     "an answer over a user's": "query select+1 RUN --output MINE/out.csv",
-    "reports over a plan": "gate --plan MINE/plan.toml --junit MINE/plan.toml",
-    "two reports in one file": "gate RUN TWIN --sarif MINE/new --junit MINE/new",
+    "reports over a plan": "nightly gate --plan MINE/plan.toml --junit MINE/plan.toml",
+    "two reports in one file": "nightly gate RUN TWIN --sarif MINE/new --junit MINE/new",
     "a page over a user's": "compare RUN TWIN --html MINE/index.html",
-    "an index over a user's": "index MINE",
-    "a trend over a user's": "history --history HISTORY --html MINE/index.html",
-    "an export of the history over a user's": "history --history HISTORY --export MINE/out.csv",
-    "a bench over a user's": "bench -o MINE/out.csv",
-    "parity in a run": "parity --output RUN/result.json",
+    "an index over a user's": "runs index MINE",
+    "a trend over a user's": "nightly history --history HISTORY --html MINE/index.html",
+    "an export of the history over a user's": "nightly history --history HISTORY "
+    "--export MINE/out.csv",
+    "a bench over a user's": "bench run -o MINE/out.csv",
+    "parity in a run": "kernel parity --output RUN/result.json",
     "a run in a bundle": "import EXPORTS --output BUNDLE/run",
     "a recording in a bundle": "record --output BUNDLE/run -- true",
     "a recording over a run": "capture --workload paged --output RUN",
     "exports in a run": "export BUNDLE RUN/more",
     "a batch in a run": "batch BUNDLE --output RUN/out",
-    "a plan in a run": "nightly --init RUN/tracekit.toml",
-    "a template in a bundle": "templates make BUNDLE/x.tracetemplate --from MINE/a.tracetemplate "
-    "--counter-profile 1",
+    "a plan in a run": "nightly init RUN/tracekit.toml",
+    "a template in a bundle": "list templates make BUNDLE/x.tracetemplate "
+    "--from MINE/a.tracetemplate --counter-profile 1",
 }
 
 
@@ -285,7 +289,7 @@ def test_no_command_overwrites_foreign_files(line: str, made: World, tracekit: A
         "convert RUN MINE/out.csv --to chrome",
         "tables RUN gpu_intervals --output MINE/out.csv",
         "query select+1 RUN --output MINE/out.csv",
-        "index MINE",
+        "runs index MINE",
     ],
 )
 def test_force_replaces_a_users_file_and_is_not_needed_again(

@@ -1,4 +1,4 @@
-"""`tracekit gate`: what it prints, writes and ends with, and whom it tells."""
+"""`tracekit nightly gate`: what it prints, writes and ends with, and whom it tells."""
 
 import json
 import shutil
@@ -52,12 +52,12 @@ def test_the_exit_code_is_the_outcome(outside: Path, tracekit: Any) -> None:
         ("running", (4, 125), "Inconclusive: It has not ended"),
         ("empty", (4, 125), "Inconclusive: Captures of it are missing"),
     ):
-        result = tracekit("gate", night)
+        result = tracekit("nightly", "gate", night)
         assert (result.code, result.out.splitlines()[0][: len(first_words)]) == (
             codes[0],
             first_words,
         )
-        assert tracekit("gate", night, "--bisect").code == codes[1]
+        assert tracekit("nightly", "gate", night, "--bisect").code == codes[1]
 
 
 def test_wrong_usage_stops_a_bisection_instead_of_judging_a_commit(
@@ -69,22 +69,24 @@ def test_wrong_usage_stops_a_bisection_instead_of_judging_a_commit(
         *("good --summary", "good --on-regression mail'", "good --nothing", "a b c"),
     ):
         with subtests.test(arguments=arguments):
-            result = tracekit("gate", *arguments.split())
+            result = tracekit("nightly", "gate", *arguments.split())
             assert (result.code, result.out) == (2, "")
             assert "Traceback" not in result.err
-            assert tracekit("gate", "--bisect", *arguments.split()).code >= 128
+            assert tracekit("nightly", "gate", "--bisect", *arguments.split()).code >= 128
             assert not (outside / "x").exists()
 
 
 def test_json_is_the_report_and_nothing_else(outside: Path, tracekit: Any) -> None:
-    report = json.loads(tracekit("gate", "worse", "--json", "--annotations").out)
+    report = json.loads(tracekit("nightly", "gate", "worse", "--json", "--annotations").out)
     assert (report["outcome"], report["subject"], report["format"]) == ("regression", "worse", 2)
     assert report["suites"][0]["cases"][0]["reproduced"] is True
 
 
 def test_a_good_night_that_is_too_old_is_inconclusive(outside: Path, tracekit: Any) -> None:
-    assert tracekit("gate", "good", "--max-age", "9000w").code == 2  # more than a century
-    result = tracekit("gate", "good", "--max-age", "36h")
+    assert (
+        tracekit("nightly", "gate", "good", "--max-age", "9000w").code == 2
+    )  # more than a century
+    result = tracekit("nightly", "gate", "good", "--max-age", "36h")
     assert result.code == 4
     assert "--max-age allows 36.0 h" in result.out
 
@@ -96,12 +98,12 @@ def test_the_good_night_of_another_plan_is_not_the_plans(outside: Path, tracekit
     (outside / "tracekit.toml").write_text(plan + capture)
     keep(outside / "nights" / "n2", night_of(FINE, "n2", plan="other"))
     (outside / "gate.xml").write_text("<!-- made by tracekit --><testsuites/>")
-    result = tracekit("gate", "--junit", outside / "gate.xml")
+    result = tracekit("nightly", "gate", "--junit", outside / "gate.xml")
     assert result.code == 4
     assert "There is no night of the plan attention on this machine, m1-8gb" in result.out
     assert '<skipped type="inconclusive"' in (outside / "gate.xml").read_text()
     keep(outside / "nights" / "n1", night_of(BROKEN, "n1"))
-    assert tracekit("gate", "--plan", outside / "tracekit.toml").code == 3
+    assert tracekit("nightly", "gate", "--plan", outside / "tracekit.toml").code == 3
 
 
 def test_in_github_actions_it_annotates_and_summarises_by_itself(
@@ -109,16 +111,16 @@ def test_in_github_actions_it_annotates_and_summarises_by_itself(
 ) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(outside / "summary.md"))
-    result = tracekit("gate", "worse")
+    result = tracekit("nightly", "gate", "worse")
     assert "\n::error title=Regression%3A decode%2C step_p50::step_p50: +9.8 %25" in result.out
     assert (outside / "summary.md").read_text().startswith("## ❌")
-    again = tracekit("gate", "worse", "--json")
+    again = tracekit("nightly", "gate", "worse", "--json")
     assert "::error" in again.err
-    as_markdown = tracekit("gate", "worse", "--markdown", "-", "--no-summary")
+    as_markdown = tracekit("nightly", "gate", "worse", "--markdown", "-", "--no-summary")
     assert "::error" in as_markdown.err
     assert "::error" not in as_markdown.out
     assert (outside / "summary.md").read_text().count("\n## ❌") == 1
-    silent = tracekit("gate", "worse", "--no-summary", "--no-annotations")
+    silent = tracekit("nightly", "gate", "worse", "--no-summary", "--no-annotations")
     assert "::error" not in silent.out + silent.err
     assert (outside / "summary.md").read_text().count("\n## ❌") == 1
 
@@ -141,11 +143,13 @@ def slower(run: Path, metric: str, value: float) -> None:
 
 
 def test_two_runs_end_as_their_comparison_does(runs: tuple[Path, Path], tracekit: Any) -> None:
-    result = tracekit("gate", *runs, "--junit", "gate.xml")
+    result = tracekit("nightly", "gate", *runs, "--junit", "gate.xml")
     assert result.code == tracekit("compare", *runs, "--exit-code").code == 0
     assert result.out.startswith("OK: runs\nok\truns gpu_idle_ratio\tEquivalent within 3 points")
     slower(runs[1], "start_latency_p50", 1200.0)
-    assert_error(tracekit("gate", *runs, "--junit", "gate.xml"), 4, "Record several runs")
+    assert_error(
+        tracekit("nightly", "gate", *runs, "--junit", "gate.xml"), 4, "Record several runs"
+    )
     assert_error(tracekit("compare", *runs, "--exit-code"), 4, "Record several runs")
     assert 'tests="2" failures="0" errors="0"' in Path("gate.xml").read_text()
     assert '<skipped type="inconclusive"' in Path("gate.xml").read_text()
@@ -160,12 +164,12 @@ def test_several_runs_that_are_worse_are_a_regression(
     words = ["b-1", "b-2", "vs", "a-1", "a-2", "--metric", "start_latency_p50"]
     assert tracekit("compare", *words).code == 0
     assert tracekit("compare", *words, "--exit-code").code == 1
-    result = tracekit("gate", *words, "--sarif", "gate.sarif")
+    result = tracekit("nightly", "gate", *words, "--sarif", "gate.sarif")
     assert result.code == 1, result.out
     [run] = json.loads(Path("gate.sarif").read_bytes())["runs"]
     place = run["results"][0]["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"] == "a-1/result.json"
-    assert tracekit("gate", *words, "--threshold", "2").code != 1
+    assert tracekit("nightly", "gate", *words, "--threshold", "2").code != 1
 
 
 @pytest.mark.processes
@@ -175,7 +179,7 @@ def test_a_hook_hears_of_a_regression_only(
     hook_log = outside / "told"
     program = f"import sys; open({str(hook_log)!r}, 'a').write(sys.stdin.read()[:1]); print('sent')"
     hook = f'{sys.executable} -c "{program}"'
-    argv = [sys.executable, "-m", "tracekit", "gate", "--json", "--on-regression", hook]
+    argv = [sys.executable, "-m", "tracekit", "nightly", "gate", "--json", "--on-regression", hook]
     for night, code in (("good", 0), ("worse", 1)):
         assert subprocess.run([*argv, night], check=False, cwd=outside).returncode == code
     assert hook_log.read_text() == "{"

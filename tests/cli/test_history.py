@@ -39,7 +39,7 @@ def rows_of(printed_text: str) -> list[list[str]]:
 
 
 def test_nights_are_listed_a_line_each(history: Any) -> None:
-    result = history("history")
+    result = history("nightly", "history")
     assert result.code == 0
     head, *rows = rows_of(result.out)
     assert head == ["night", "outcome", "change", "pairs", "commit"]
@@ -58,37 +58,39 @@ def test_nights_are_chosen(tracekit: Any, file: Path) -> None:
         ("--plan weekly", [], 0),
         ("--machine studio", [], 0),
     ):
-        result = tracekit("history", "--history", f"sqlite:///{file}", "--json", *options.split())
+        result = tracekit(
+            "nightly", "history", "--history", f"sqlite:///{file}", "--json", *options.split()
+        )
         document = json.loads(result.out)
         assert [int(night["id"][8:10]) for night in document["nights"]] == days, options
         assert len(document["missed"]) == missed_count, options
 
 
 def test_a_metric_is_shown_over_nights(history: Any) -> None:
-    head, *rows = rows_of(history("history", "--metric", "step_p50").out)
+    head, *rows = rows_of(history("nightly", "history", "--metric", "step_p50").out)
     assert head[:4] == ["began", "value", "reference", "change"]
     assert rows[0][1:3] == ["110 ns", "100 ns"]
     assert rows[0][3].startswith("+10.0 % [")
     assert rows[2][1:3] + rows[2][4:6] == ["", "", "0", "failed"]
     assert "is full" in rows[2][3], "why there is no change"
-    result = history("history", "--metric", "step_p50", "--limit", "2")
+    result = history("nightly", "history", "--metric", "step_p50", "--limit", "2")
     assert rows_of(result.out)[1:] == rows[-2:]
-    as_json = json.loads(history("history", "--metric", "all", "--json").out)
+    as_json = json.loads(history("nightly", "history", "--metric", "all", "--json").out)
     assert [series["metric"] for series in as_json] == ["step_p50"]
 
 
 def test_every_value_is_exported(history: Any) -> None:
-    result = history("history", "--export", "-", "--samples")
+    result = history("nightly", "history", "--export", "-", "--samples")
     rows = list(csv.DictReader(io.StringIO(result.out)))
     assert len(rows) == 2 * 7 * 4
     assert {row["value"] for row in rows} == {"109.0", "111.0", "99.0", "101.0"}
 
 
 def test_senseless_options_and_places_are_reported(history: Any, tmp_path: Path) -> None:
-    assert history("history", "--samples").code == 2
-    assert history("history", "--export", "-", "--format", "otava").code == 2
-    assert_error(history("history", "--export", tmp_path), 3, "is a folder")
-    result = history("history", "--html", device(tmp_path, "full"))
+    assert history("nightly", "history", "--samples").code == 2
+    assert history("nightly", "history", "--export", "-", "--format", "otava").code == 2
+    assert_error(history("nightly", "history", "--export", tmp_path), 3, "is a folder")
+    result = history("nightly", "history", "--html", device(tmp_path, "full"))
     assert_error(result, 3, "full cannot be written: No space left on device.")
     assert result.out == ""
 
@@ -109,7 +111,7 @@ def changes_on_page(tracekit: Any, folder: Path, values: Sequence[float]) -> lis
         for day, value in enumerate(values, 1):
             store.append(measured_night(day, value))
     page = folder / "trend.html"
-    result = tracekit("history", "--history", folder / "history.db", "--html", page)
+    result = tracekit("nightly", "history", "--history", folder / "history.db", "--html", page)
     assert result.code == 0, result.err
     tree: Any = html.document_fromstring(page.read_text())
     rows = tree.xpath("//section[@id='standing']//h3/following-sibling::div[1]//tbody/tr")
@@ -138,7 +140,7 @@ def test_a_drift_is_one_change_with_a_rate_and_a_step_has_a_date(
 
 def test_no_person_is_named_in_an_export_or_on_the_page(history: Any, tmp_path: Path) -> None:
     page = tmp_path / "trend.html"
-    result = history("history", "--export", "-", "--html", page)
+    result = history("nightly", "history", "--export", "-", "--html", page)
     assert "No room: ~/tmp is full." in result.out
     assert "step_p50" in page.read_text()
     assert "ada" not in result.out + page.read_text()
@@ -148,44 +150,44 @@ def test_a_plan_says_the_history(
     tracekit: Any, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(file.parent)
-    assert_error(tracekit("history"), 2, "--history URL")
+    assert_error(tracekit("nightly", "history"), 2, "--history URL")
     plan = file.parent / "tracekit.toml"
     capture = '[[nightly.capture]]\nname = "decode"\nworkload = "paged"\n'
     plan.write_text(f'[nightly]\nhistory = "sqlite:///history.db"\n{capture}')
-    assert tracekit("history").code == 0
+    assert tracekit("nightly", "history").code == 0
     monkeypatch.chdir(file.parent.parent)
-    assert tracekit("history", "--config", plan).code == 0
+    assert tracekit("nightly", "history", "--config", plan).code == 0
 
 
 @pytest.mark.parametrize("command", ["history", "baseline list", "history unpin x"])
 def test_nothing_is_made_by_looking(tracekit: Any, tmp_path: Path, command: str) -> None:
-    result = tracekit(*command.split(), "--history", tmp_path / "none.db")
+    result = tracekit("nightly", *command.split(), "--history", tmp_path / "none.db")
     assert_error(result, 3, "There is no history at")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_baseline_is_accepted_and_listed(history: Any) -> None:
     def accept(*words: str) -> Any:
-        accepted = history("baseline", "accept", *words)
+        accepted = history("nightly", "baseline", "accept", *words)
         assert accepted.code == 0, accepted.err
         return accepted
 
-    assert "Nothing was accepted" in history("baseline", "list").err
+    assert "Nothing was accepted" in history("nightly", "baseline", "list").err
     result = accept("2026-03-02", "--reason", "safer", "--by", "Ada")
     assert "decode\tstep_p50\t+10.0 % against the reference" in result.out
     assert "from the next night on" in result.err
     accept("2026-03-01", "--reason", "back", "--capture", "decode")
-    _, *rows = rows_of(history("baseline", "list").out)
+    _, *rows = rows_of(history("nightly", "baseline", "list").out)
     assert rows[0][1] == "Ada"
     assert [(row[2][:10], row[5], row[6]) for row in rows] == [
         ("2026-03-02", "no", "safer"),
         ("2026-03-01", "yes", "back"),
     ]
     accept("2026-03-01", "2026-03-02", "--reason", "surer")
-    *_, last_row = rows_of(history("baseline", "list").out)
+    *_, last_row = rows_of(history("nightly", "baseline", "list").out)
     assert last_row[5] == "yes"
     assert last_row[6].startswith("surer (together with 2026-03-02")
-    first_baseline, second, _ = json.loads(history("baseline", "list", "--json").out)
+    first_baseline, second, _ = json.loads(history("nightly", "baseline", "list", "--json").out)
     assert (first_baseline["machine"], first_baseline["holds"], second["holds"]) == (
         "mini",
         False,
@@ -202,30 +204,30 @@ def test_a_baseline_without_sense_is_refused(history: Any) -> None:
         (["2026-04", "--reason", "x"], "no night '2026-04'"),
         (["2026", "--reason", "x"], "Several nights begin with"),
     ):
-        assert_error(history("baseline", "accept", *words), 2, message)
-        assert history("baseline", "list").out.startswith("# 0 accepted"), words
+        assert_error(history("nightly", "baseline", "accept", *words), 2, message)
+        assert history("nightly", "baseline", "list").out.startswith("# 0 accepted"), words
 
 
 @pytest.mark.parametrize("other", [{"plan": "other"}, {"machine": "maxi"}])
 def test_the_latest_night_is_none_where_several_plans_or_machines_have_one(
-    history: Any, file: Path, other: dict[str, str]
+    history: Any, file: Path, other: dict[str, Any]
 ) -> None:
     """Nobody accepts the night of somebody else by mistake."""
     theirs = night_of(5, tail="else", **other)
     with Store.connect(str(file)) as store:
         store.append(theirs)
     for command in (("baseline", "accept"), ("history", "pin")):
-        refused = history(*command, "latest", "--reason", "x")
+        refused = history("nightly", *command, "latest", "--reason", "x")
         assert_error(refused, 2, theirs.id, night_of(4).id)
     with Store.connect(str(file)) as store:
         assert (store.acceptances(), store.list_pins()) == ([], frozenset())
 
 
 def test_a_night_is_pinned_and_unpinned(history: Any) -> None:
-    result = history("history", "pin", "2026-03-02", "--reason", "odd")
+    result = history("nightly", "history", "pin", "2026-03-02", "--reason", "odd")
     assert (result.code, result.out.strip()) == (0, night_of(2).id)
-    assert f"{night_of(2).id} (pinned)" in history("history").out
-    assert history("history", "unpin", "2026-03-02").code == 0
-    assert_error(history("history", "unpin", "2026-03-02"), 2, "is not pinned")
-    assert history("history", "unpin", "nowhere").code == 2
-    assert history("history", "pin", "2026-03-02", "--reason", "").code == 2
+    assert f"{night_of(2).id} (pinned)" in history("nightly", "history").out
+    assert history("nightly", "history", "unpin", "2026-03-02").code == 0
+    assert_error(history("nightly", "history", "unpin", "2026-03-02"), 2, "is not pinned")
+    assert history("nightly", "history", "unpin", "nowhere").code == 2
+    assert history("nightly", "history", "pin", "2026-03-02", "--reason", "").code == 2

@@ -19,12 +19,20 @@ HEAVY = (
     *("dask", "distributed", "fsspec", "duckdb"),
 )
 HELP = (
-    "capture;batch;compare;nightly;nightly install;history;baseline accept;gate;prune;query;;chip"
+    "capture;batch;compare;nightly;nightly install;nightly history;nightly baseline accept;"
+    "nightly gate;runs prune;query;;bench chip;gate;history"
 )
 LIBRARIES = ("pandas", "numpy", "mlx.core", "pyarrow", "duckdb", "dask", "sqlalchemy")
 # Commands and usage errors that need no table.
-CODES = {"--version": 0, "workloads": 0, "capture --nonsense": 2, "query": 2, "open": 2}
-CODES |= {"rules": 0, "rules bubbles": 0}
+CODES = {
+    "--version": 0,
+    "list workloads": 0,
+    "capture --nonsense": 2,
+    "query": 2,
+    "open": 2,
+    "list rules": 0,
+    "list rules bubbles": 0,
+}
 
 
 @pytest.mark.parametrize(
@@ -111,7 +119,7 @@ def test_a_workload_of_ones_own_is_found_in_its_folder(tracekit: Any, tmp_path: 
         "    seconds = milliseconds / 1000\n"
         "    return Step(lambda: time.sleep(seconds), lambda _: None, 'cpu', tokens=1)\n"
     )
-    assert "nap\tSleep." in tracekit("workloads", "--workloads", tmp_path).out
+    assert "nap\tSleep." in tracekit("list", "workloads", "--workloads", tmp_path).out
     options = ["--recorder", "host", "--repeats", "5", "--output", tmp_path / "run", "--json"]
     workload_options = [
         "--workloads",
@@ -150,7 +158,7 @@ def test_a_place_that_cannot_be_a_run_is_reported(tracekit: Any, tmp_path: Path)
 
 @pytest.mark.processes
 def test_a_closed_stdout_does_no_harm() -> None:
-    argv = ["sh", "-c", f"'{sys.executable}' -m tracekit rules >&-"]
+    argv = ["sh", "-c", f"'{sys.executable}' -m tracekit list rules >&-"]
     completion = subprocess.run(argv, check=False, capture_output=True, timeout=60)
     assert (completion.returncode, completion.stderr) == (0, b"")
 

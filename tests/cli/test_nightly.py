@@ -1,4 +1,4 @@
-"""`tracekit nightly`: what it prints, what it refuses, and what it tells a script."""
+"""`tracekit nightly run`: what it prints, what it refuses, and what it tells a script."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from command_line import assert_error
-from tracekit.cli.nightly import _show
+from tracekit.cli.nightly import _show  # pyright: ignore[reportPrivateUsage]
 from tracekit.nightly.folder import NightFolder, make_output
 from tracekit.nightly.history.night import Described, Entry, Judged, Night, Outcome
 from tracekit.nightly.plan.reading import read_plan
@@ -42,7 +42,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_dry_run_shows_its_captures_and_their_duration(here: Path, tracekit: Any) -> None:
     files_before = sorted(os.walk(here))
-    result = tracekit("nightly", "--dry-run")
+    result = tracekit("nightly", "run", "--dry-run")
     assert result.code == 0, result.err
     title, head, decode, dense = result.out.replace("\t", " | ").splitlines()[:4]
     assert title == "# paged: 6 min … 16 min of 2 h 0 min"
@@ -57,16 +57,16 @@ def test_a_dry_run_shows_its_captures_and_their_duration(here: Path, tracekit: A
 
 def test_a_plan_is_named_by_its_file_and_its_captures_by_name(here: Path, tracekit: Any) -> None:
     (here / "tracekit.toml").rename(here / "other.toml")
-    result = tracekit("nightly", "other.toml", "--capture", "dense", "--dry-run")
+    result = tracekit("nightly", "run", "other.toml", "--capture", "dense", "--dry-run")
     assert result.code == 0
     assert "dense" in result.out
     assert "decode" not in result.out
-    result = tracekit("nightly", "--dry-run", "--capture", "decod", "other.toml")
+    result = tracekit("nightly", "run", "--dry-run", "--capture", "decod", "other.toml")
     assert_error(result, 2, "Did you mean decode?")
 
 
 def test_a_dry_run_as_json_shows_no_password(here: Path, tracekit: Any) -> None:
-    result = tracekit("nightly", "--dry-run", "--json")
+    result = tracekit("nightly", "run", "--dry-run", "--json")
     document = json.loads(result.out)
     assert [capture["name"] for capture in document["plan"]["captures"]] == ["decode", "dense"]
     assert document["estimate"]["seconds"] == 364.0
@@ -77,7 +77,7 @@ def test_a_dry_run_as_json_shows_no_password(here: Path, tracekit: Any) -> None:
 def test_a_reference_that_cannot_be_had_ends_a_dry_run(here: Path, tracekit: Any) -> None:
     file = here / "tracekit.toml"
     file.write_text(PLAN.replace(sys.executable, "gone/python"))
-    result = tracekit("nightly", "--dry-run")
+    result = tracekit("nightly", "run", "--dry-run")
     assert_error(result, 2, f"There is no interpreter {here}/gone/python")
     assert result.out.startswith("# paged: ")
 
@@ -87,7 +87,7 @@ def test_mistakes_are_said_before_any_work(here: Path, tracekit: Any) -> None:
     (here / "tracekit.toml").write_text(text)
     mistake = "tracekit.toml:11: nightly.capture.parameters is not fit"
     for words in (["--dry-run"], []):
-        result = tracekit("nightly", *words)
+        result = tracekit("nightly", "run", *words)
         assert_error(result, 2, "tracekit.toml has 2 mistakes:", mistake)
     assert [path.name for path in here.iterdir()] == ["tracekit.toml"]
 
@@ -96,19 +96,19 @@ def test_a_plan_to_begin_with_is_written_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tracekit: Any
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    result = tracekit("nightly", "--init")
+    result = tracekit("nightly", "init")
     assert (result.code, result.out) == (0, "tracekit.toml\n")
     assert "--dry-run" in result.err
     assert read_plan().captures[0].name == "decode"
-    assert_error(tracekit("nightly", "--init"), 2, "is there already")
-    assert tracekit("nightly", "--init", "more.toml").code == 0
+    assert_error(tracekit("nightly", "init"), 2, "is there already")
+    assert tracekit("nightly", "init", "more.toml").code == 0
     assert (tmp_path / "more.toml").is_file()
 
 
 def test_commits_that_cannot_be_judged_stop_a_bisection(here: Path, tracekit: Any) -> None:
     for words in ("gone.toml", "--no-such-option", "a.toml b.toml", "--capture gone"):
-        assert tracekit("nightly", *words.split()).code == 2
-        assert tracekit("nightly", "--bisect", *words.split()).code == 130
+        assert tracekit("nightly", "run", *words.split()).code == 2
+        assert tracekit("nightly", "run", "--bisect", *words.split()).code == 130
 
 
 @pytest.mark.processes
@@ -117,22 +117,27 @@ def test_a_commit_whose_workload_cannot_be_loaded_is_skipped(here: Path, traceki
     (here / "tracekit.toml").write_text(
         "[nightly]\n[[nightly.capture]]\nworkload = 'torn'\nworkloads = '.'\ntraced = 0\n"
     )
-    result = tracekit("nightly", "--no-history", "--bisect")
+    result = tracekit("nightly", "run", "--no-history", "--bisect")
     assert result.code == 125, result.err
     assert result.out.splitlines()[1].split("\t")[:2] == ["failed", "torn"]
     assert "torn.py cannot be loaded: SyntaxError" in result.out
 
 
 def test_only_commands_that_judge_speak_to_git(tracekit: Any) -> None:
-    assert tracekit("rules", "--bisect").code == 2
-    assert tracekit("nightly", "--bisect", "--help").code == 0
+    assert tracekit("list", "rules", "--bisect").code == 2
+    assert tracekit("nightly", "run", "--bisect", "--help").code == 0
 
 
 JUDGED = Judged("step_p50", "ns", "lower", outcome=Outcome.REGRESSION, change=0.1, reason="slower")
 
 
-CODES = {Outcome.OK: 0, Outcome.REGRESSION: 1, Outcome.FAILED: 3}
-CODES |= {Outcome.INCONCLUSIVE: 4, Outcome.UNJUDGED: 4}
+CODES = {
+    Outcome.OK: 0,
+    Outcome.REGRESSION: 1,
+    Outcome.FAILED: 3,
+    Outcome.INCONCLUSIVE: 4,
+    Outcome.UNJUDGED: 4,
+}
 
 
 @pytest.mark.parametrize(("outcome", "code"), CODES.items())

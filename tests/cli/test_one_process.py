@@ -16,7 +16,14 @@ from pathlib import Path
 import pytest
 
 from command_line import run
-from every_command import LINES, World, copy_world, make_world, signal_at_event
+from every_command import (
+    LINES,
+    World,
+    command_of,
+    copy_world,
+    make_world,
+    signal_at_event,
+)
 from process_state import changes, process_state
 
 BROKEN = "import nothing_of_this_name  # and no workload either\n"
@@ -67,33 +74,33 @@ def _in_a_thread(world: World, line: str) -> int:
 Way = Callable[[World, str], int]
 Step = tuple[Way, str]
 QUICK: dict[str, Step] = {
-    "rules": (_run_directly, "rules"),
-    "rules, unread": (_unread, "rules"),
-    "chip, in a thread": (_in_a_thread, "chip"),
-    "help": (_run_directly, "prune --help"),
+    "rules": (_run_directly, "list rules"),
+    "rules, unread": (_unread, "list rules"),
+    "chip, in a thread": (_in_a_thread, "bench chip"),
+    "help": (_run_directly, "runs prune --help"),
     "no such command": (_run_directly, "analyse RUN"),
-    "no such option": (_run_directly, "prune --keeps FOLDER"),
-    "workloads, one of them broken": (_run_directly, "workloads --workloads MINE/workloads"),
-    "a table of numbers": (_run_directly, "baseline list --history HISTORY"),
-    "a table of numbers, unread": (_unread, "baseline list --history HISTORY"),
-    "a gate": (_run_directly, "gate NIGHT"),
-    "a gate, unread": (_unread, "gate NIGHT"),
-    "a gate, as a document": (_in_a_thread, "gate NIGHT --json"),
-    "a gate, interrupted": (_run_interrupted, "gate NIGHT"),
-    "nights, as bytes": (_run_directly, "history --history HISTORY --export -"),
+    "no such option": (_run_directly, "runs prune --keeps FOLDER"),
+    "workloads, one of them broken": (_run_directly, "list workloads --workloads MINE/workloads"),
+    "a table of numbers": (_run_directly, "nightly baseline list --history HISTORY"),
+    "a table of numbers, unread": (_unread, "nightly baseline list --history HISTORY"),
+    "a gate": (_run_directly, "nightly gate NIGHT"),
+    "a gate, unread": (_unread, "nightly gate NIGHT"),
+    "a gate, as a document": (_in_a_thread, "nightly gate NIGHT --json"),
+    "a gate, interrupted": (_run_interrupted, "nightly gate NIGHT"),
+    "nights, as bytes": (_run_directly, "nightly history --history HISTORY --export -"),
     "a written export": (_run_directly, "convert EXPORTS/tick.xml OUT.csv"),
     "a refused place": (_run_directly, "export BUNDLE RUN/more"),
-    "a missing kernel": (_run_directly, "verify-kernel nowhere.metal"),
+    "a missing kernel": (_run_directly, "kernel verify nowhere.metal"),
 }
 START = {"capture", "record", "batch", "ab", "doctor"}  # processes
 BY_IMPORTS = {"calls at exit", "descriptors", "numbers of random", "threads"}  # of libraries
-VOLATILE = {"bench"}  # prints how long things took
-EVERY = {
+VOLATILE = {"bench run", "bench tune"}  # prints how long things took
+_OF_LINES = {
     name: (_run_directly, line)
     for name, line in LINES.items()
-    if line.split()[0] not in START | VOLATILE
+    if command_of(name) not in START | VOLATILE
 }
-EVERY |= QUICK
+EVERY = _OF_LINES | QUICK
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +134,9 @@ def printed_by(
     shutil.rmtree(world.output_folder)
     world.output_folder.mkdir()
     capsys.readouterr()
-    return Printed(way(world, line), *capsys.readouterr())
+    code = way(world, line)
+    printed = capsys.readouterr()
+    return Printed(code, printed.out, printed.err)
 
 
 def pairs_of(item: str, other_items: Sequence[str]) -> Iterator[str]:
@@ -208,7 +217,7 @@ def test_a_command_prints_the_same_in_any_process(world: World, capsys: Capture)
 
 def test_commands_of_two_threads_take_turns(world: World, capsys: Capture) -> None:
     """Streams, logging and the current console belong to the process."""
-    lines = ["rules", "gate NIGHT"]
+    lines = ["list rules", "nightly gate NIGHT"]
     alone = [printed_by(world, (_run_directly, line), capsys).stdout for line in lines]
     assert min(map(len, alone)) > 0
     state_before = process_state()
@@ -284,7 +293,7 @@ def test_neighbouring_modules_of_a_file_are_private_and_current(
         (tmp_path / folder / "reference.py").write_text(f"MEANING = {meaning!r}\n")
         file = tmp_path / folder / "judged.py"
         file.write_text(CHECK)
-        assert run("verify-kernel", file, "--help") == 0, meaning
+        assert run("kernel", "verify", file, "--help") == 0, meaning
         assert meaning in " ".join(capsys.readouterr().out.split())
         assert "reference" not in sys.modules, meaning
     assert changes(state_before, process_state()).keys() <= BY_IMPORTS

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.processes
 # What measures needs processes that are kept apart and ended.
 REFUSED = {"capture", "record", "ab", "batch", "nightly install"}
 # What they print tells of the machine, of now, or of the process.
-VARYING = {"chip", "doctor", "bench", "open", "nightly status"}
+VARYING = {"bench chip", "bench run", "bench tune", "doctor", "open", "nightly status"}
 
 
 def there(folder: Path, *lines: list[str]) -> list[Any]:
@@ -71,7 +71,7 @@ def test_measuring_is_refused_on_another_system(
         "record": world.words("record"),
         "batch": world.words("batch"),
         "ab": ["ab", "paged", "batch=1", "--", "batch=2"],
-        "nightly": ["nightly", plan],
+        "nightly run": ["nightly", "run", plan],
         "nightly install": ["nightly", "install", plan, "--at", "02:30"],
     }
     for name, result in zip(lines, there(tmp_path, *lines.values()), strict=True):

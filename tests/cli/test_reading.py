@@ -38,7 +38,9 @@ def test_a_recording_without_rows_of_its_target_fails(
     (tmp_path / "t.xml").write_text(intervals_xml([(0, 1, 420, "WindowServer")]))
     tracekit("import", tmp_path / "toc.xml", tmp_path / "t.xml", "--output", tmp_path / "run")
     nobody = "no device interval of python3 (4711): all 1 belong to others"
-    assert_error(tracekit("analyze", tmp_path / "run"), 4, nobody, "tracekit rules capture-empty")
+    assert_error(
+        tracekit("analyze", tmp_path / "run"), 4, nobody, "tracekit list rules capture-empty"
+    )
 
 
 def test_tables_are_listed_shown_and_written(tracekit: Any, imported: Path, tmp_path: Path) -> None:
@@ -234,7 +236,9 @@ def prune_run(run: Path, bundle: Path, tracekit: Any) -> str:
     (run / "recording.trace").unlink()
     shutil.copytree(bundle, run / "recording.trace")
     assert tracekit("analyze", run).code == 0
-    return " ".join(tracekit("prune", run.parent, "--keep", "0d", "--newest", 0).out.split())
+    return " ".join(
+        tracekit("runs", "prune", run.parent, "--keep", "0d", "--newest", 0).out.split()
+    )
 
 
 def test_kept_tables_replace_a_pruned_bundle(run: Path, bundle: Path, tracekit: Any) -> None:

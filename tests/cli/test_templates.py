@@ -1,4 +1,4 @@
-"""`tracekit templates`, with a fake Xcode and without one."""
+"""`tracekit list templates`, with a fake Xcode and without one."""
 
 import os
 import plistlib
@@ -30,7 +30,7 @@ def stock(tmp_path: Path) -> Path:
 def test_templates_are_listed_by_section(tracekit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = Path(__file__).parents[1] / "fake_xctrace" / "bin"
     monkeypatch.setenv("PATH", f"{fake}:{PATH}")
-    result = tracekit("templates")
+    result = tracekit("list", "templates")
     assert result.code == 0
     assert "Standard Templates\tTime Profiler\n" in result.out
     assert "Standard Templates\tMetal System Trace\n" in result.out
@@ -38,14 +38,16 @@ def test_templates_are_listed_by_section(tracekit: Any, monkeypatch: pytest.Monk
 
 
 def test_a_machine_without_xctrace_is_reported(tracekit: Any) -> None:
-    result = tracekit("templates")
+    result = tracekit("list", "templates")
     assert_error(result, 3, "There is no xctrace on this machine.")
     assert result.out == ""
 
 
 def test_making_is_a_dry_run_with_every_place(tracekit: Any, stock: Path, tmp_path: Path) -> None:
     output = tmp_path / "mine.tracetemplate"
-    result = tracekit("templates", "make", output, "--from", stock, "--counter-profile", "13")
+    result = tracekit(
+        "list", "templates", "make", output, "--from", stock, "--counter-profile", "13"
+    )
     assert result.code == 0
     names = ("counterprofile", "counterprofileinternal")
     assert result.out.splitlines() == [f"object 1: {name}\t0\t13" for name in names]
@@ -57,12 +59,12 @@ def test_a_template_is_made_and_its_path_shown(tracekit: Any, stock: Path, tmp_p
     bytes_before = stock.read_bytes()
     output = tmp_path / "with space.tracetemplate"
     options = ["--counter-profile", "13", "--shader-timeline", "on", "--write"]
-    result = tracekit("templates", "make", output, "--from", stock, *options)
+    result = tracekit("list", "templates", "make", output, "--from", stock, *options)
     assert (result.code, result.out) == (0, f"{output}\n")
     assert f"tracekit capture --template '{output}'" in result.err
     assert plistlib.loads(output.read_bytes())["$objects"][-4:] == [13, 13, True, True]
     assert stock.read_bytes() == bytes_before
-    again = tracekit("templates", "make", output, "--from", stock, *options)
+    again = tracekit("list", "templates", "make", output, "--from", stock, *options)
     assert_error(again, 2, "never written over")
 
 
@@ -73,5 +75,7 @@ def test_templates_that_cannot_be_made_are_reported(tracekit: Any, tmp_path: Pat
         ("--counter-profile -1", 2, "--counter-profile"),
         ("--from ./none.tracetemplate --counter-profile 3", 3, "tracetemplate cannot be read"),
     ):
-        result = tracekit("templates", "make", tmp_path / "mine.tracetemplate", *arguments.split())
+        result = tracekit(
+            "list", "templates", "make", tmp_path / "mine.tracetemplate", *arguments.split()
+        )
         assert_error(result, code, message)

@@ -1,4 +1,4 @@
-"""`tracekit verify`: whole, not whole, or not to be said, of runs, bundles and histories."""
+"""`tracekit runs verify`: whole, not whole, or not to be said, of runs, bundles and histories."""
 
 import json
 import shutil
@@ -25,7 +25,7 @@ TABLES = [intervals((0, 10, PYTHON), (20, 5, PYTHON)), TICK]
 def run_verify(capsys: Any, place: Path | str) -> tuple[int, str]:
     """Return the exit code of `verify`, and its words."""
     capsys.readouterr()
-    code = run("verify", place)
+    code = run("runs", "verify", place)
     output = capsys.readouterr()
     return code, " ".join(output.out.split()) + join_stderr(output)
 
@@ -153,10 +153,10 @@ def test_a_run_is_not_whole_without_the_bundle_that_it_is_read_from(
 
 
 def test_a_pruned_run_is_whole(folder: Path, capsys: Any) -> None:
-    assert run("prune", folder.parent, "--max-size", "1MB", "--newest", "0") == 0
+    assert run("runs", "prune", folder.parent, "--max-size", "1MB", "--newest", "0") == 0
     document = json.loads((folder / "recording.json").read_text())
     assert "prune" not in document["stages"], "there was room enough"
-    run("prune", folder.parent, "--max-size", "1KB", "--newest", "0")
+    run("runs", "prune", folder.parent, "--max-size", "1KB", "--newest", "0")
     assert not (folder / "exports" / "metal-gpu-intervals.xml").exists()
     code, text = run_verify(capsys, folder)
     assert code == WHOLE, text
@@ -282,7 +282,7 @@ def test_a_damaged_database_is_not_whole(history: Path, capsys: Any) -> None:
 
 def test_the_outcome_as_a_document(bundle: Path, capsys: Any) -> None:
     capsys.readouterr()
-    assert run("verify", bundle, "--json") == WHOLE
+    assert run("runs", "verify", bundle, "--json") == WHOLE
     assert json.loads(capsys.readouterr().out) == {
         "kind": "bundle",
         "place": str(bundle),
@@ -292,14 +292,14 @@ def test_the_outcome_as_a_document(bundle: Path, capsys: Any) -> None:
         "unknown": [],
     }
     (bundle / "form.template").unlink()
-    assert run("verify", bundle, "--json") == NOT_WHOLE
+    assert run("runs", "verify", bundle, "--json") == NOT_WHOLE
     outcome = json.loads(capsys.readouterr().out)
     assert outcome["state"] == "not whole"
     assert "form.template" in outcome["faults"][0]
 
 
 def test_other_kinds_of_files_are_refused(tmp_path: Path, capsys: Any) -> None:
-    assert run("verify", tmp_path / "nowhere") == 2
+    assert run("runs", "verify", tmp_path / "nowhere") == 2
     assert "does not exist" in join_stderr(capsys.readouterr())
-    assert run("verify", tmp_path) == 3
+    assert run("runs", "verify", tmp_path) == 3
     assert "is not a run's folder" in join_stderr(capsys.readouterr())

@@ -1,4 +1,4 @@
-"""Workloads of one's own: whatever `tracekit workloads` lists, `--workload` takes."""
+"""Workloads of one's own: whatever `tracekit list workloads` lists, `--workload` takes."""
 
 import re
 from pathlib import Path
@@ -49,7 +49,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_workload_is_recorded_by_the_name_that_is_listed(
     name: str, options: tuple[str, ...], mine: Path, tracekit: Any
 ) -> None:
-    listed = tracekit("workloads", "--workloads", ".")
+    listed = tracekit("list", "workloads", "--workloads", ".")
     names = [line.partition("\t")[0] for line in listed.out.splitlines()]
     assert names.count(name.replace("_", "-")) == 1
     assert listed.err == ""
@@ -83,7 +83,7 @@ def test_of_a_name_that_two_files_have_that_of_the_file_called_like_it_counts(
     mine: Path, tracekit: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     (mine / "attn.py").write_text(ONE.replace("borrowed", "attn"))
-    assert "attn\tServe two files." in tracekit("workloads", "--workloads", ".").out
+    assert "attn\tServe two files." in tracekit("list", "workloads", "--workloads", ".").out
     assert "attn is in attn.py and in softmax_gemm.py; that of attn.py counts" in caplog.text
     described = tracekit("capture", "--workloads", ".", "--workload", "attn", "--help").out
     assert "Serve two files." in described

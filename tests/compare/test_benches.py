@@ -60,11 +60,11 @@ def test_a_gate_ends_with_1_after_a_slower_subject(
     both: tuple[Path, Path], tracekit: Run, tmp_path: Path
 ) -> None:
     markdown = tmp_path / "gate.md"
-    result = tracekit("gate", *both, "--markdown", markdown)
+    result = tracekit("nightly", "gate", *both, "--markdown", markdown)
     assert result.code == 1, result.err
     assert "paged" in markdown.read_text("utf-8")
     arguments = (both[0], both[0], "--force", "--threshold", "0.15")
-    assert tracekit("gate", *arguments).code == 0
+    assert tracekit("nightly", "gate", *arguments).code == 0
 
 
 def test_times_of_the_gpu_and_of_steps_are_compared_along_with_calls(

@@ -54,7 +54,7 @@ def test_the_command_writes_a_row_for_each_run(tracekit: Any, run: Any, tmp_path
     run("raw", "1", 1.0).result_file.unlink()
     run("strange", "0", 1.0).provenance_file.write_text("{")
     (tmp_path / "notes").mkdir()
-    outcome = tracekit("index", tmp_path)
+    outcome = tracekit("runs", "index", tmp_path)
     assert (outcome.code, outcome.out.splitlines()) == (0, [str(tmp_path / "index.html")])
     rows = [" ".join(row.text_content().split()) for row in page(tmp_path).xpath("//tbody/tr")]
     assert len(rows) == 4
@@ -88,23 +88,25 @@ def test_the_table_in_markdown_has_a_row_for_each_run(
     run("a-b", "2026-03-09T01:00:00+00:00", 500.0, BAD)
     file = tmp_path / "RESULTS.md"
     for _ in range(2):  # it may be written again, as the page may
-        assert tracekit("index", tmp_path, "--markdown", file).code == 0
+        assert tracekit("runs", "index", tmp_path, "--markdown", file).code == 0
     [row] = [line for line in file.read_text("utf-8").splitlines() if line.startswith("| 2026")]
     assert "bubbles" in row
     assert "500 tokens/s" in row
-    printed = tracekit("index", tmp_path, "--markdown", "-")
+    printed = tracekit("runs", "index", tmp_path, "--markdown", "-")
     assert printed.out == file.read_text("utf-8")
 
 
 def test_a_folder_without_runs_or_that_cannot_be_written_to_is_said(
     tracekit: Any, run: Any, tmp_path: Path
 ) -> None:
-    assert_error(tracekit("index", tmp_path), 3, "There is no run in", "Name a folder of runs")
+    assert_error(
+        tracekit("runs", "index", tmp_path), 3, "There is no run in", "Name a folder of runs"
+    )
     assert list(tmp_path.iterdir()) == []
     run("whole", "1", 1.0)
     (tmp_path / "index.html").mkdir()
-    assert_error(tracekit("index", tmp_path), 3, "index.html is a folder")
-    assert tracekit("index", tmp_path / "missing").code == 3
+    assert_error(tracekit("runs", "index", tmp_path), 3, "index.html is a folder")
+    assert tracekit("runs", "index", tmp_path / "missing").code == 3
 
 
 def test_a_series_holds_the_latest_values_of_runs_of_its_kind(run: Any, tmp_path: Path) -> None:

@@ -5,9 +5,9 @@ import plistlib
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from gate_night import FINE, NIGHT
 from small_bundle import PYTHON, SERVER, intervals, ticks
 from stored_nights import two_nights
 from tracekit.base.recording import save
+from tracekit.cli.names import GROUPS
 from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.document import STARTER
@@ -33,7 +34,7 @@ LINES = {
     "report": "report RUN",
     "import of exports": "import EXPORTS --output OUT",
     "import of a bundle": "import BUNDLE --output OUT",
-    "recover": "recover FOLDER",
+    "runs recover": "runs recover FOLDER",
     "tables of a run": "tables RUN gpu_intervals --output OUT.csv",
     "tables of a bundle": "tables BUNDLE gpu_intervals --output OUT.parquet",
     "tables, shown": "tables BUNDLE gpu_intervals",
@@ -51,51 +52,71 @@ LINES = {
     "batch": "batch RUN --output OUT --workers 1",
     "compare": "compare RUN TWIN --html OUT.html",
     "ab": "ab nothing -- x=1",
-    "gate of runs": "gate RUN TWIN",
-    "gate of a night": "gate NIGHT --junit OUT.xml",
-    "gate, as a document": "gate NIGHT --json",
-    "gate, as Markdown": "gate NIGHT --markdown -",
-    "index": "index FOLDER",
-    "prune": "prune FOLDER --keep 1d --dry-run",
-    "verify": "verify RUN",
-    "verify of a bundle": "verify BUNDLE",
-    "verify of a history": "verify HISTORY",
-    "workloads": "workloads",
-    "rules": "rules",
-    "chip": "chip",
+    "gate of runs": "nightly gate RUN TWIN",
+    "gate of a night": "nightly gate NIGHT --junit OUT.xml",
+    "gate, as a document": "nightly gate NIGHT --json",
+    "gate, as Markdown": "nightly gate NIGHT --markdown -",
+    "runs index": "runs index FOLDER",
+    "runs prune": "runs prune FOLDER --keep 1d --dry-run",
+    "runs verify": "runs verify RUN",
+    "runs verify of a bundle": "runs verify BUNDLE",
+    "runs verify of a history": "runs verify HISTORY",
+    "list workloads": "list workloads",
+    "list rules": "list rules",
+    "bench chip": "bench chip",
     "doctor": "doctor",
     "open": "open RUN --page --print",
-    "bench": "bench --subject append --batch 1 --budget 0.001 --repeats 1 --warmup 1 "
+    "bench run": "bench run --subject append --batch 1 --budget 0.001 --repeats 1 --warmup 1 "
     "--active-blocks 1 --output OUT.json",
-    "bench, listed": "bench --list",
-    "parity": "parity --case float16-d64-b16-q8-kv2-ragged --subject paged --output OUT.json",
-    "parity, listed": "parity --list",
-    "verify-kernel": "verify-kernel nowhere.metal",
-    "templates": "templates",
-    "templates make": "templates make OUT.tracetemplate --from TEMPLATE --counter-profile 1 "
-    "--write",
+    "bench run, listed": "bench run --list",
+    "bench tune": "bench tune --batch 1 --budget 0.001 --repeats 1 --warmup 1 --active-blocks 1 "
+    "--output OUT.json",
+    "kernel parity": "kernel parity --case float16-d64-b16-q8-kv2-ragged --subject paged "
+    "--output OUT.json",
+    "kernel parity, listed": "kernel parity --list",
+    "kernel verify": "kernel verify nowhere.metal",
+    "list templates": "list templates",
+    "list templates make": "list templates make OUT.tracetemplate --from TEMPLATE "
+    "--counter-profile 1 --write",
     "nightly run": "nightly run PLAN --dry-run",
-    "nightly --init": "nightly --init OUT.toml",
+    "nightly init": "nightly init OUT.toml",
+    "nightly rehearse": "nightly rehearse nowhere.toml",
     "nightly install": "nightly install PLAN --at 02:30 --method cron --dry-run",
     "nightly status": "nightly status PLAN",
     "nightly uninstall": "nightly uninstall PLAN",
-    "history": "history --history HISTORY",
-    "history --export": "history --history HISTORY --export OUT.csv",
-    "history --export -": "history --history HISTORY --export -",
-    "history --html": "history --history HISTORY --html OUT.html",
-    "history sync": "history sync --config PLAN --history HISTORY",
-    "history pin": "history pin 2026-03-01T02-30-00-abcd --reason good --history HISTORY",
-    "history unpin": "history unpin 2026-03-01T02-30-00-abcd --history HISTORY",
-    "baseline list": "baseline list --history HISTORY",
-    "baseline accept": "baseline accept 2026-03-02 --reason known --history HISTORY",
-    "baseline revoke": "baseline revoke 2026-03-02 --reason wrong --history HISTORY",
+    "nightly history": "nightly history --history HISTORY",
+    "nightly history --export": "nightly history --history HISTORY --export OUT.csv",
+    "nightly history --export -": "nightly history --history HISTORY --export -",
+    "nightly history --html": "nightly history --history HISTORY --html OUT.html",
+    "nightly history sync": "nightly history sync --config PLAN --history HISTORY",
+    "nightly history pin": "nightly history pin 2026-03-01T02-30-00-abcd --reason good "
+    "--history HISTORY",
+    "nightly history unpin": "nightly history unpin 2026-03-01T02-30-00-abcd --history HISTORY",
+    "nightly baseline list": "nightly baseline list --history HISTORY",
+    "nightly baseline accept": "nightly baseline accept 2026-03-02 --reason known "
+    "--history HISTORY",
+    "nightly baseline revoke": "nightly baseline revoke 2026-03-02 --reason wrong "
+    "--history HISTORY",
 }
 # Commands whose own code, in this small world, is an error.
-NO_TOOL = {*"ab templates doctor recover verify-kernel".split(), "nightly run", "history unpin"}
-NO_TOOL |= {"baseline accept", "baseline revoke", "verify of a history"}
+NO_TOOL = {
+    *("ab", "doctor", "kernel verify", "list templates", "runs recover", "nightly run"),
+    *("nightly rehearse", "nightly history unpin", "nightly baseline accept"),
+    *("nightly baseline revoke", "runs verify of a history"),
+}
 # Commands that change what they are given, as they should.
-IN_RUN = {"analyze", "report", "index", "history pin", "history unpin"}
-IN_RUN |= {"baseline accept", "baseline revoke"}
+IN_RUN = {
+    *("analyze", "report", "runs index", "nightly history pin", "nightly history unpin"),
+    *("nightly baseline accept", "nightly baseline revoke"),
+}
+
+
+def command_of(name: str) -> str:
+    """Return the command of a line, by its whole name."""
+    words = LINES[name].split()
+    if words[0] in GROUPS:
+        return " ".join(words[:2])
+    return words[0]
 
 
 def output_of(name: str) -> str:
@@ -103,9 +124,18 @@ def output_of(name: str) -> str:
     return next((word for word in LINES[name].split() if word.startswith("OUT")), "")
 
 
-_INPUTS = {"FOLDER": "", "RUN": "run", "TWIN": "twin", "BUNDLE": "b.trace", "EXPORTS": "exports"}
-_INPUTS |= {"NIGHT": "night", "HISTORY": "history.db", "PLAN": "plan.toml", "MINE": "mine"}
-_INPUTS |= {"TEMPLATE": "stock.tracetemplate"}
+_INPUTS = {
+    "FOLDER": "",
+    "RUN": "run",
+    "TWIN": "twin",
+    "BUNDLE": "b.trace",
+    "EXPORTS": "exports",
+    "NIGHT": "night",
+    "HISTORY": "history.db",
+    "PLAN": "plan.toml",
+    "MINE": "mine",
+    "TEMPLATE": "stock.tracetemplate",
+}
 _NEVER_EMPTY = {".json", ".xml", ".csv", ".parquet", ".feather", ".html", ".toml"}
 
 
@@ -167,8 +197,8 @@ def make_world(folder: Path) -> World:
         assert run("analyze", place[name]) == 0
         assert run("report", place[name]) == 0
     place["NIGHT"].mkdir()
-    night = {"id": "night", "entries": (FINE,), "outcome": Outcome.OK, "reason": "", "warnings": ()}
-    save(place["NIGHT"] / "night.json", type(NIGHT)(**(vars(NIGHT) | night)))
+    night = replace(NIGHT, id="night", entries=(FINE,), outcome=Outcome.OK, reason="", warnings=())
+    save(place["NIGHT"] / "night.json", night)
     with Store.connect(str(place["HISTORY"])) as store:
         two_nights(store)
     place["PLAN"].write_text(STARTER.read_text())
@@ -216,7 +246,7 @@ def _hook() -> None:
 @contextmanager
 def signal_at_event(
     number: signal.Signals, when: Callable[[str, str], bool]
-) -> Iterator[list[str]]:
+) -> Generator[list[str]]:
     """Send this process a signal upon the first event that is `when`; yield which it was."""
     came: list[str] = []
 

@@ -63,8 +63,9 @@ class Nights:
         (self.top / "tracekit.toml").write_text(PLAN.format(capture=capture))
 
     def start(self) -> "subprocess.Popen[str]":
+        words = ("nightly", "run", str(self.top / "tracekit.toml"))
         return subprocess.Popen(
-            [sys.executable, "-P", "-m", "tracekit", "nightly", str(self.top / "tracekit.toml")],
+            [sys.executable, "-P", "-m", "tracekit", *words],
             env=self.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -99,8 +99,11 @@ def test_right_results_are_within_their_bounds() -> None:
     done = run(right)
     dense, paged = done.outcomes
     assert (dense.subject, dense.apart, paged.subject) == ("sdpa", None, "planted")
+    assert paged.error is not None
+    assert paged.apart is not None
     assert 0 < paged.error <= 1e-5
-    assert paged.apart <= paged.apart_bound == 2e-5
+    assert paged.apart_bound == 2e-5
+    assert paged.apart <= 2e-5
     assert done.breaches == ()
 
 
@@ -155,6 +158,7 @@ def test_a_row_for_each_implementation_and_type() -> None:
     assert table[0][4:] == ("1e-05", "", "", "ok")
     assert table[1][6:] == ("2e-05", "1 of 1 breach")
     seeded = Parity(done.outcomes, 7, emulated=True, backend="cpu")
+    assert seeded.worst is not None
     assert repeat(seeded.worst, seeded).endswith("--subject planted --seed 7 --emulate")
 
 
@@ -188,7 +192,7 @@ def test_the_metal_kernels_agree_on_the_cpu() -> None:
 
 @on_the_cpu
 def test_the_short_grid_holds(tracekit: Run) -> None:
-    result = tracekit("parity", "--quick")
+    result = tracekit("kernel", "parity", "--quick")
     assert result.code == 0, result.err
     title, head, *lines, _ = result.out.splitlines()
     assert title == "# parity: 27 cases, MLX on the cpu"
@@ -198,16 +202,18 @@ def test_the_short_grid_holds(tracekit: Run) -> None:
         (subject, dtype, "9", "ok") for dtype in BOUNDS for subject in ("sdpa", "paged")
     }
     assert "--emulate runs them." in result.err
-    assert "Nearest to its bound: tracekit parity --case " in result.err
+    assert "Nearest to its bound: tracekit kernel parity --case " in result.err
 
 
 def test_json_has_every_outcome(tracekit: Run, tmp_path: Path) -> None:
     case = "float16-d64-b16-q8-kv2-one"
-    result = tracekit("parity", "--case", case, "--json", "--seed", "3", "-o", tmp_path / "p.json")
+    result = tracekit(
+        "kernel", "parity", "--case", case, "--json", "--seed", "3", "-o", tmp_path / "p.json"
+    )
     assert result.code == 0
     document = json.loads(result.out)
     assert document == json.loads((tmp_path / "p.json").read_text())
-    expected_facts = {
+    expected_facts: dict[str, Any] = {
         "kind": "parity",
         "version": 1,
         "breaches": 0,
@@ -236,21 +242,23 @@ def test_a_kernel_that_cannot_run_is_not_a_breach(
 ) -> None:
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setenv("PATH", "/nowhere")
-    result = tracekit("parity", *arguments.split())
+    result = tracekit("kernel", "parity", *arguments.split())
     assert (result.code, result.out, said in result.err) == (code, "", True)
 
 
 def test_a_breach_ends_in_one_and_says_how_to_repeat_it(capsys: pytest.CaptureFixture[str]) -> None:
     breached = run(lambda problem, *_: problem.q)
     with pytest.raises(typer.Exit) as caught:
-        command._end(breached)
+        command._end(breached)  # pyright: ignore[reportPrivateUsage]
     assert caught.value.exit_code == 1
     printed_text = capsys.readouterr().err
     assert "warning: planted on float32-d64-b16-q8-kv2-edges: error " in printed_text
     assert "bound 1e-05" in printed_text
     assert (
-        "Repeat it: tracekit parity --case float32-d64-b16-q8-kv2-edges --subject" in printed_text
+        "Repeat it: tracekit kernel parity --case float32-d64-b16-q8-kv2-edges --subject"
+        in printed_text
     )
+    interrupted = Parity((), 0, emulated=False, backend="cpu", interrupted=True)
     with pytest.raises(InterruptedRunError) as stopped:
-        command._end(Parity((), 0, emulated=False, backend="cpu", interrupted=True))
+        command._end(interrupted)  # pyright: ignore[reportPrivateUsage]
     assert stopped.value.exit_code == 130

@@ -24,7 +24,7 @@ def nights_by_init(
     played.begin('revision = "FIRST"')
     played.plan.unlink()
     monkeypatch.chdir(played.top)
-    result = tracekit("nightly", "--init")
+    result = tracekit("nightly", "init")
     assert result.code == 0, result.err
     plan = played.plan.read_text()
     assert f'revision = "{played.commits[0][:12]}' in plan
@@ -98,6 +98,6 @@ def test_a_night_without_its_history_is_added_later(
     hidden_history.rename(history)
     start_time = datetime(2026, 11, 4, 2, 30, tzinfo=UTC)
     assert nights_by_init.night(1.05, begin_time=start_time).outcome is REGRESSION
-    listing = tracekit("history")
+    listing = tracekit("nightly", "history")
     dates = [f"2026-11-0{day}" for day in (1, 2, 3, 4)]
     assert [date for date in dates if date in listing.out] == dates

@@ -22,7 +22,7 @@ from stored_nights import night_of, sql
 from tracekit.base import locks
 from tracekit.base.errors import RecordingError
 from tracekit.base.recording import save
-from tracekit.cli.nightly import _show
+from tracekit.cli.nightly import _show  # pyright: ignore[reportPrivateUsage]
 from tracekit.nightly.folder import make_output
 from tracekit.nightly.history.night import Night, Outcome
 from tracekit.nightly.history.store.documents import night_in
@@ -64,12 +64,12 @@ def test_a_night_whose_server_is_down_is_measured_and_stored_later(
     nights = repository(tmp_path / "repo")
     plan = nights.top / "tracekit.toml"
     with_history(plan, nobody_listens())
-    result = tracekit("nightly", plan)
+    result = tracekit("nightly", "run", plan)
     assert_error(result, 3, "cannot be used as a history", "Result of the night: Nothing judged")
-    assert "`tracekit history sync` adds it to the history" in join_stderr(result)
+    assert "`tracekit nightly history sync` adds it to the history" in join_stderr(result)
     assert "geheim77" not in result.out + result.err
     assert "# nap" in result.out, "what was measured is shown"
-    as_json = tracekit("nightly", plan, "--json")
+    as_json = tracekit("nightly", "run", plan, "--json")
     assert as_json.code == 3
     document = json.loads(as_json.out)
     assert (document["outcome"], document["history"]["stored"]) == ("unjudged", False)
@@ -79,14 +79,16 @@ def test_a_night_whose_server_is_down_is_measured_and_stored_later(
         (1, True)
     ] * 2
     assert "could not be read before the night" in measured[0].warnings[0]
-    assert_error(tracekit("history", "sync", "--config", plan), 3, "cannot be used as a history")
+    assert_error(
+        tracekit("nightly", "history", "sync", "--config", plan), 3, "cannot be used as a history"
+    )
 
     with_history(plan, "sqlite:///bench/nights/history.db")
-    added = tracekit("history", "sync", "--config", plan)
+    added = tracekit("nightly", "history", "sync", "--config", plan)
     assert added.code == 0, added.err
     assert added.out.splitlines() == [f"added   {night.id}" for night in measured]
     assert (nights.output / "trend.html").exists()
-    again = tracekit("history", "sync", "--config", plan)
+    again = tracekit("nightly", "history", "sync", "--config", plan)
     assert (again.code, again.out) == (
         0, "The history has every night of the plan that has ended.\n"
     )  # fmt: skip
@@ -102,16 +104,16 @@ def test_the_next_night_adds_waiting_nights_and_reports_them(tmp_path: Path, tra
     plan = nights.top / "tracekit.toml"
     with_history(plan, "sqlite:///kept/history.db")
     (nights.top / "kept").touch()
-    assert_error(tracekit("nightly", plan), 3, "cannot be made")
+    assert_error(tracekit("nightly", "run", plan), 3, "cannot be made")
     (nights.top / "kept").unlink()
-    result = tracekit("nightly", plan, "--json")
+    result = tracekit("nightly", "run", plan, "--json")
     assert result.code == 4, "nothing judged, and stored"
     first_night, second = documents(nights.output)
     assert json.loads(result.out)["history"] == {"stored": True, "reason": ""}
     assert second.warnings[0] == (
         f"The night {first_night.id} had not been added to the history; now it is."
     )
-    kept_out = json.loads(tracekit("nightly", plan, "--no-history", "--json").out)
+    kept_out = json.loads(tracekit("nightly", "run", plan, "--no-history", "--json").out)
     assert kept_out["history"] == {"stored": False, "reason": "--no-history keeps it out."}
     with Store.connect(read_plan(plan).history, make=False) as store:
         assert store.nights() == [first_night, second]
@@ -208,7 +210,7 @@ def leave_nights(home: Path, *nights: Night) -> None:
 
 
 def sync_history(tracekit: Run, home: Path, code: int = 0) -> Any:
-    result = tracekit("history", "sync", "--config", home / "tracekit.toml", "--json")
+    result = tracekit("nightly", "history", "sync", "--config", home / "tracekit.toml", "--json")
     assert result.code == code, result.err
     return json.loads(result.out)
 
@@ -226,14 +228,14 @@ def test_nights_are_added_oldest_first_and_once(home: Path, tracekit: Run) -> No
 
 
 def test_a_night_that_may_still_run_waits(home: Path, tracekit: Run) -> None:
-    unended = {"ended": "", "outcome": None}
+    unended: dict[str, Any] = {"ended": "", "outcome": None}
     leave_nights(home, night_of(1), night_of(2, **unended), night_of(3, machine="maxi", **unended))
     with locks.holding(home / "nights" / ".night.lock", "", "a night"):
         done = sync_history(tracekit, home)
         assert done["added"] == [night_of(1).id]
         assert [entry["night"] for entry in done["wait"]] == [night_of(2).id, night_of(3).id]
         leave_nights(home.parent / home.name, night_of(4))
-        result = tracekit("history", "sync", "--config", home / "tracekit.toml")
+        result = tracekit("nightly", "history", "sync", "--config", home / "tracekit.toml")
         assert f"The night {night_of(2).id} waits: it may still run." in join_stderr(result)
     (waiting,) = sync_history(tracekit, home)["wait"]
     assert waiting["why"] == "it has not ended, and may still run on maxi"
@@ -248,7 +250,7 @@ def test_a_night_that_cannot_be_read_stops_no_other(home: Path, tracekit: Run) -
     done = sync_history(tracekit, home, code=3)
     assert done["added"] == [night_of(1).id, night_of(3).id]
     assert [entry["night"] for entry in done["failed"]] == [night_of(2).id]
-    result = tracekit("history", "sync", "--config", home / "tracekit.toml")
+    result = tracekit("nightly", "history", "sync", "--config", home / "tracekit.toml")
     assert_error(result, 3, "1 night could not be added.", night_of(2).id)
 
 
@@ -267,13 +269,23 @@ def test_another_night_of_the_same_name_is_refused_and_the_first_stays(
 
 def test_a_night_is_added_though_its_runs_were_pruned(home: Path, tracekit: Run) -> None:
     leave_nights(home, night_of(1))
-    result = tracekit("prune", "--keep", "1d", "--config", home / "tracekit.toml")
+    result = tracekit("runs", "prune", "--keep", "1d", "--config", home / "tracekit.toml")
     assert result.code == 0, result.err
     assert sync_history(tracekit, home)["added"] == [night_of(1).id]
 
 
 def in_parallel(home: Path, *plans: Path) -> list[dict[str, Any]]:
-    argv = [sys.executable, "-P", "-m", "tracekit", "history", "sync", "--json", "--config"]
+    argv = [
+        sys.executable,
+        "-P",
+        "-m",
+        "tracekit",
+        "nightly",
+        "history",
+        "sync",
+        "--json",
+        "--config",
+    ]
     running = [
         subprocess.Popen([*argv, str(plan)], cwd=home, stdout=subprocess.PIPE, text=True)
         for plan in plans

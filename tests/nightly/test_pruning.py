@@ -30,7 +30,7 @@ from tracekit.nightly.pruning import (
     PruneLimits,
     Removal,
     RunSeen,
-    _note,
+    _note,  # pyright: ignore[reportPrivateUsage]
     decide,
     protection,
     prune,
@@ -451,10 +451,12 @@ def bundles(folder: Path) -> list[str]:
 
 def test_runs_pinned_in_the_history_stay(nights: Path, tracekit: Run, tmp_path: Path) -> None:
     (tmp_path / "tracekit.toml").rename(tmp_path / "kept.toml")
-    result = tracekit("prune", nights, "--keep", "30d", "--newest", "0")
+    result = tracekit("runs", "prune", nights, "--keep", "30d", "--newest", "0")
     assert (result.code, len(bundles(nights))) == (0, 4)
     assert "name the plan with --config" in result.out
-    result = tracekit("prune", "--keep", "30d", "--newest", "1", "--config", tmp_path / "kept.toml")
+    result = tracekit(
+        "runs", "prune", "--keep", "30d", "--newest", "1", "--config", tmp_path / "kept.toml"
+    )
     assert result.code == 0, result.err
     assert bundles(nights) == ["2026-03-02", "2026-03-04"]
     assert "1\tits night is pinned" in result.out
@@ -466,7 +468,7 @@ def test_runs_pinned_in_the_history_stay(nights: Path, tracekit: Run, tmp_path: 
 
 
 def test_looking_and_refusing_remove_nothing(nights: Path, tracekit: Run) -> None:
-    result = tracekit("prune", "--max-size", "1", "--newest", "0", "--dry-run", "--json")
+    result = tracekit("runs", "prune", "--max-size", "1", "--newest", "0", "--dry-run", "--json")
     document = json.loads(result.out)
     assert (document["dry"], len(document["kept"])) == (True, 1)
     assert {part["what"] for part in document["removed"]} == {"bundle", "exports"}
@@ -485,10 +487,10 @@ def test_looking_and_refusing_remove_nothing(nights: Path, tracekit: Run) -> Non
         ("nowhere --keep 1d", 3, "nowhere is not a folder"),
         ("--newest -1 --keep 1d", 2, "--newest"),
     ):
-        result = tracekit("prune", *words.split())
+        result = tracekit("runs", "prune", *words.split())
         assert (result.code, complaint in result.err) == (code, True), words
     (nights / "history.db").write_text("no database at all, and long enough to be one" * 100)
-    result = tracekit("prune", "--keep", "30d")
+    result = tracekit("runs", "prune", "--keep", "30d")
     assert (result.code, "history.db" in result.err) == (3, True)
     assert len(bundles(nights)) == 4
 
@@ -496,6 +498,6 @@ def test_looking_and_refusing_remove_nothing(nights: Path, tracekit: Run) -> Non
 def test_one_failure_is_exit_code_3(tracekit: Run, tmp_path: Path) -> None:
     stuck, other_run = (make_run(tmp_path / name, 300, exports=0) for name in ("stuck", "other"))
     trash(stuck.bundle).write_text("a file where the bundle is to go")
-    result = tracekit("prune", tmp_path, "--keep", "30d", "--newest", "0")
+    result = tracekit("runs", "prune", tmp_path, "--keep", "30d", "--newest", "0")
     assert (result.code, "1 could not be pruned" in result.err) == (3, True)
     assert (stuck.bundle.exists(), other_run.bundle.exists()) == (True, False)

@@ -179,12 +179,12 @@ def test_a_night_that_is_stopped_hides_no_step(played: Played, kind: str) -> Non
 
 def test_a_commit_is_not_measured_against_itself(played: Played, tracekit: Run) -> None:
     played.begin(KIND["branch point"])
-    message = tracekit("nightly", "--dry-run", played.plan).err
+    message = tracekit("nightly", "run", "--dry-run", played.plan).err
     assert "candidate and reference are the same commit" in message
     night = played.night()
     assert night.outcome is INCONCLUSIVE
     assert "measures how much the machine varies by itself" in night.reason
-    assert tracekit("gate", "--plan", played.plan).code == 4
+    assert tracekit("nightly", "gate", "--plan", played.plan).code == 4
 
 
 def test_a_branch_point_stays_when_the_branch_moves(played: Played) -> None:
@@ -228,7 +228,7 @@ def test_a_known_slow_down_is_accepted_once_and_then_expected(played: Played) ->
     (workload_folder / "other.py").write_text(text)
     first_night = played.night()
     assert first_night.outcome is INCONCLUSIVE
-    assert "tracekit baseline accept" in first_night.reason
+    assert "tracekit nightly baseline accept" in first_night.reason
     with Store.connect(read_plan(played.plan).history) as store:
         store.accept(first_night.id, ["decode"], reason="four times the work")
     second = played.night()

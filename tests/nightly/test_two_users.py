@@ -30,7 +30,7 @@ def test_a_user_with_another_home_waits_for_a_night(
     with first_repository.start() as night:
         try:
             first_repository.await_night(pairs=0)
-            result = tracekit("nightly", second.top / "tracekit.toml")
+            result = tracekit("nightly", "run", second.top / "tracekit.toml")
             assert_error(
                 result, 3, "Another night runs on this machine", f"process {night.pid}, since 20"
             )
@@ -38,4 +38,4 @@ def test_a_user_with_another_home_waits_for_a_night(
         finally:
             night.terminate()
             night.communicate(timeout=60)
-    assert tracekit("nightly", second.top / "tracekit.toml").code == 4, "it is free again"
+    assert tracekit("nightly", "run", second.top / "tracekit.toml").code == 4, "it is free again"

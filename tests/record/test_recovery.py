@@ -76,7 +76,7 @@ def test_a_recording_is_recovered_whatever_its_recorder_did(
     assert run("export", bundle, tmp_path / "xml") != 0
     capsys.readouterr()
     folder = tmp_path / "new"
-    assert run("recover", bundle, "--output", folder) == 0
+    assert run("runs", "recover", bundle, "--output", folder) == 0
     assert contents(bundle) == before
     stage = Recording(folder).provenance().stages["recover"]
     assert stage.state == "incomplete"
@@ -110,7 +110,7 @@ def test_a_run_keeps_its_provenance_and_its_files(
     )  # fmt: skip
     old.output_file.write_text("42 tokens/s\n")
     before = contents(old.folder)
-    assert run("recover", old.folder, "--output", tmp_path / "new") == 0
+    assert run("runs", "recover", old.folder, "--output", tmp_path / "new") == 0
     assert contents(old.folder) == before
     new = Recording(tmp_path / "new")
     provenance = new.provenance()
@@ -204,7 +204,7 @@ def test_a_recorder_that_hangs_and_is_killed_offers_to_recover(
                     child.kill()
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 3
-    assert f"tracekit recover {folder / 'recording.trace'}" in " ".join(errors.split())
+    assert f"tracekit runs recover {folder / 'recording.trace'}" in " ".join(errors.split())
     assert json.loads((folder / "recording.json").read_text())["stages"]["record"]["state"] == (
         "failed"
     )
@@ -217,7 +217,7 @@ def test_an_import_that_somebody_stops_leaves_nothing(
     before = contents(bundle)
     said = tmp_path / "scenario.said"
     scenario(**{"import": "hang"})
-    argv = (sys.executable, "-m", "tracekit", "recover", str(bundle), "--output", "new")
+    argv = (sys.executable, "-m", "tracekit", "runs", "recover", str(bundle), "--output", "new")
     with subprocess.Popen(argv, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
         until(lambda: "Importing" in said.read_text(), "it imports")
         importing = psutil.Process(process.pid).children(recursive=True)

@@ -120,8 +120,8 @@ def _write_history(file: Path) -> None:
 
 def jobs(inputs: Path) -> Iterator[Job]:
     """Yield all that is run."""
-    for words in ("", "rules", "workloads", "chip"):
-        yield Job(f"help/{words or 'help'}", ((words,) if words else ("--help",),))
+    for words in ("", "list rules", "list workloads", "bench chip"):
+        yield Job(f"help/{words or 'help'}", (tuple(words.split()) or ("--help",),))
     for fault in sorted(inputs.glob("made/*")):
         run = (("analyze", fault.name), ("report", fault.name), ("tables", fault.name))
         yield Job(f"made/{fault.name}", run, (fault,))
@@ -134,13 +134,20 @@ def jobs(inputs: Path) -> Iterator[Job]:
     reports = [f"--{one}=gate.{one}" for one in ("junit", "sarif", "openmetrics", "markdown")]
     yield Job(
         "host/gate",
-        (("gate", *runs, *reports, "--json"), ("gate", *runs, "--threshold", "0.5")),
+        (
+            ("nightly", "gate", *runs, *reports, "--json"),
+            ("nightly", "gate", *runs, "--threshold", "0.5"),
+        ),
         host,
     )
     kept = ("--history", "sqlite:///history.db")
-    listed = [("history", *kept, *more) for more in (("--json",), ("--export", "-"))]
+    history = ("nightly", "history", *kept)
+    listed = [(*history, *more) for more in (("--json",), ("--export", "-"))]
     one = "2026-03-20T02-30-00-n19"
-    night = [("gate", one, *kept, *reports, "--json"), ("history", *kept, "--html", "trend.html")]
+    night = [
+        ("nightly", "gate", one, *kept, *reports, "--json"),
+        (*history, "--html", "trend.html"),
+    ]
     yield Job("history", (*listed, *night), (inputs / "history.db",))
     if not CORPUS.is_dir():
         print(f"no corpus at {CORPUS}: real exports and bundles are left out")

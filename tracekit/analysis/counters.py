@@ -131,7 +131,7 @@ HOW_TO_GET = (
     "A stock Metal System Trace records none. `tracekit record --counters on` asks for them; "
     "if this chip and Xcode reject that, choose Recording Options > GPU > Counter Set in "
     "Instruments, save it as a template and pass its path with --template, or let "
-    "`tracekit templates make` make one."
+    "`tracekit list templates make` make one."
 )
 LEAST_COVERED = 0.5
 """Share of a sample that must lie in the target's work."""

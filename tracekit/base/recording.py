@@ -183,7 +183,7 @@ class Recording:
     report_file = _RunFile("report.html")  # the page
     checksums_file = _RunFile(
         CHECKSUMS
-    )  # of the files that each stage wrote; `tracekit verify` reads it
+    )  # of the files that each stage wrote; `tracekit runs verify` reads it
 
     @classmethod
     def places(cls) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""`bench`: named implementations on one shape, measured in turns."""
+"""`bench run` and `bench tune`: implementations, or launches of one, measured in turns."""
 
 from pathlib import Path
 from typing import Annotated
@@ -16,19 +16,15 @@ Against = Annotated[str | None, option("NAME", "Compare with this one, such as s
 Threshold = Annotated[
     float, option("SHARE", "Least change that matters, with --against.", min=0, max=10)
 ]
-Tune = Annotated[bool, flag("--tune", "Sweep launches of the paged kernel for this shape.")]
 Output = Annotated[
     Path | None, option("FILE", "Write all samples: .json, or a .csv.", "--output", "-o")
 ]
 BenchList = Annotated[bool, flag("--list", "List the subjects, and measure nothing.")]
-Budget = Annotated[
-    float | None,
-    option(
-        "SECONDS",
-        "Time for each subject.  [default: 4, and 2 for a launch of --tune]",
-        min=0.001,
-    ),
+Budget = Annotated[float, option("SECONDS", "Time for each subject.", min=0.001)]
+TuneOutput = Annotated[
+    Path | None, option("FILE.json", "Write all samples as JSON.", "--output", "-o")
 ]
+LaunchBudget = Annotated[float, option("SECONDS", "Time for each launch.", min=0.001)]
 Warmup = Annotated[int, option("N", "Calls before any counts.", min=1)]
 Repetitions = Annotated[int, option("N", "Samples at most.", "--repetitions", "--repeats", min=1)]
 MaxBlocks = Annotated[
@@ -41,18 +37,17 @@ Dims = Annotated[int, typer.Option(min=1, max=65536, help="Elements that go into
 OutDims = Annotated[int, typer.Option(min=1, max=65536, help="Elements that come out.")]
 
 
-def bench(
+def run(
     *,
     suite: Suite = "all",
     subject: options.Subjects = None,
     against: Against = None,
     threshold: Threshold = 0.03,
-    tune: Tune = False,
     output: Output = None,
     json: options.Json = False,
     list_: BenchList = False,
     force: options.Force = False,
-    budget: Budget = None,
+    budget: Budget = 4.0,
     warmup: Warmup = 3,
     repetitions: Repetitions = 100,
     batch: parameters.Batch = 16,
@@ -88,8 +83,6 @@ def bench(
     if list_:
         _list(suite)
         return
-    if tune:
-        _require_tunable(names, output)
     if output is not None:
         lab.document.check_writable(output)
     shape = lab.Shape(
@@ -100,28 +93,57 @@ def bench(
     if output:
         written_files = [output]
     with outputs.writing(written_files, force=force):
-        if tune:
-            tune_effort = lab.Effort(warmup, repetitions, budget or 2.0)
-            _tune(shape, tune_effort, output, json=json)
-            return
-        effort = lab.Effort(warmup, repetitions, budget or 4.0)
+        effort = lab.Effort(warmup, repetitions, budget)
         subjects = tuple(subject or ())
         settings = lab.Settings(suite, subjects, against, effort, threshold)
         _bench(shape, settings, output, json=json)
+
+
+def tune(
+    *,
+    output: TuneOutput = None,
+    json: options.Json = False,
+    force: options.Force = False,
+    budget: LaunchBudget = 2.0,
+    warmup: Warmup = 3,
+    repetitions: Repetitions = 100,
+    batch: parameters.Batch = 16,
+    q_heads: parameters.QHeads = 16,
+    kv_heads: parameters.KvHeads = 8,
+    head_dim: parameters.HeadDim = 128,
+    block_size: parameters.BlockSize = 32,
+    active_blocks: parameters.ActiveBlocks = 32,
+    max_blocks: MaxBlocks = None,
+    dtype: parameters.Dtype = "float16",
+    ragged: parameters.Ragged = False,
+    seed: parameters.Seed = 0,
+) -> None:
+    """Measure which launch of the paged kernel is fastest for a shape.
+
+    `tracekit bench chip` shows the launch that tracekit chooses by itself.
+    """
+    if output is not None:
+        if output.suffix == ".csv":
+            raise UsageError(
+                "`bench tune` writes JSON only.", hint="Name a file that ends in .json."
+            )
+        lab.document.check_writable(output)
+    shape = lab.Shape(
+        batch, q_heads, kv_heads, head_dim, block_size, active_blocks, max_blocks, dtype, ragged,
+        seed=seed,
+    )  # fmt: skip
+    written_files: list[Path] = []
+    if output:
+        written_files = [output]
+    with outputs.writing(written_files, force=force):
+        effort = lab.Effort(warmup, repetitions, budget)
+        _tune(shape, effort, output, json=json)
 
 
 def _list(suite: str) -> None:
     entries = lab.chosen(suite)
     cells = [(entry.name, entry.suite, entry.family, entry.summary) for entry in entries]
     console.table(("subject", "suite", "family", "description"), cells)
-
-
-def _require_tunable(names: list[str], output: Path | None) -> None:
-    """Raise UsageError for options that a sweep does not take."""
-    if names:
-        raise UsageError("--tune takes no --subject and no --against: it sweeps one kernel.")
-    if output is not None and output.suffix == ".csv":
-        raise UsageError("--tune writes JSON only.", hint="Name a file that ends in .json.")
 
 
 def _bench(

@@ -1,4 +1,4 @@
-"""`chip`: the limits of this machine's chip, and the launch of paged attention for a shape."""
+"""`bench chip`: the limits of this machine's chip, and the launch of attention for a shape."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -46,7 +46,7 @@ def chip(
     Each figure is shown with its source and its reliability, a missing figure with the reason. With
     any option of a shape, this also shows how paged decode attention launches it, how much work it
     is, and the least time that it can take. The defaults are 16 sequences of 1024 tokens, 16 query
-    and 8 K/V heads of 128 float16, in blocks of 32 tokens. `tracekit bench --tune` measures which
+    and 8 K/V heads of 128 float16, in blocks of 32 tokens. `tracekit bench tune` measures which
     launch is fastest.
     """
     chip, facts = _choose_chip(name, gpu_cores, measure=measure)
@@ -77,7 +77,7 @@ def chip(
         console.show_hint(
             f"Paged decode attention, {shape.batch} sequences of {shape.context} tokens, "
             f"{shape.q_heads} query and {shape.kv_heads} K/V heads of {shape.head_dim} elements "
-            f"of {shape.itemsize} bytes; `tracekit bench --tune` measures which launch is fastest "
+            f"of {shape.itemsize} bytes; `tracekit bench tune` measures which launch is fastest "
             "here:"
         )
         launch_rows = list(_launch_rows(shape, chip))

@@ -58,7 +58,7 @@ def compare(
     better beyond --threshold, slightly worse or better below it, equivalent within it, or unclear.
     Several runs of each side are more conclusive than one; record the two sides in turns. Runs of
     different work or recorders are refused; other differences are listed. Two files of `tracekit
-    bench -o FILE.json` are compared subject by subject.
+    bench run -o FILE.json` are compared subject by subject.
 
     Exit code 0: compared; with --exit-code 1: worse, 4: unclear. 2: they cannot be compared.
     """

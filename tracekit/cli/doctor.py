@@ -1,4 +1,4 @@
-"""`doctor` and `templates`: the recordings that this machine can make, and their templates."""
+"""`doctor` and `list templates`: the recordings that this machine can make, and their templates."""
 
 import shlex
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`gate`: report whether a night, or runs, are worse, as an exit code and to other tools."""
+"""`nightly gate`: whether a night, or runs, are worse, as an exit code and to other tools."""
 
 import os
 from collections.abc import Sequence

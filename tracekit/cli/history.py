@@ -1,4 +1,4 @@
-"""`history` and `baseline`: nights and series, listed, drawn, exported; accepted changes."""
+"""`nightly history` and `nightly baseline`: nights listed, drawn, exported; accepted changes."""
 
 import getpass
 from collections.abc import Generator
@@ -207,7 +207,9 @@ def list_(
         )
         rows.append(row)
     if not rows:
-        console.show_hint("Nothing was accepted; `tracekit baseline accept NIGHT --reason TEXT`.")
+        console.show_hint(
+            "Nothing was accepted; `tracekit nightly baseline accept NIGHT --reason TEXT`."
+        )
     count_text = f"{len(entries)} accepted"
     console.measurements(count_text, columns, rows)
 

@@ -32,6 +32,7 @@ from tracekit.cli import (
     doctor,
     gate,
     history,
+    names,
     nightly,
     prune,
     query,
@@ -40,12 +41,12 @@ from tracekit.cli import (
     verify,
     whole,
 )
-from tracekit.cli.options import add_plan_options, named_workload
+from tracekit.cli.options import FileCommand, add_plan_options, named_workload
 
 _OUR_BUG = 70
 _STOPPING = [number for number in signal.Signals if number.name in {"SIGINT", "SIGTERM", "SIGHUP"}]
 _taking_turns = threading.RLock()
-_JUDGES = {"ab", "gate", "nightly"}  # commands that `git bisect run` may ask
+_JUDGES = ("ab", "nightly gate", "nightly run")  # commands that `git bisect run` may ask
 _PLACES = {
     *(errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT, errno.EIO),
     *(errno.ENAMETOOLONG, errno.ELOOP, errno.EFBIG),
@@ -68,65 +69,130 @@ class _Root(typer.core.TyperGroup):
         except EOFError as error:
             raise RuntimeError("Something ended early.") from error
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands below their headings; rich would take three times as long."""
+        width = max(map(len, self.commands))
+        for heading, command_names in names.HEADINGS.items():
+            rows: list[tuple[str, str]] = []
+            for name in command_names:
+                command = self.get_command(ctx, name)
+                if command is not None:
+                    summary = command.get_short_help_str(formatter.width - width - 6)
+                    rows.append((f"{name:<{width}}", summary))
+            with formatter.section(heading):
+                formatter.write_dl(rows)
+
+
+Registered = FileCommand | typer.Typer
+"""A command's function, or a group that has options of its own."""
+
+_TREE: dict[str, Registered] = {}
+"""All commands and groups by their path, in the order of the help."""
+
+_TREE["capture"] = stages.capture
+_TREE["record"] = stages.record
+_TREE["export"] = stages.export
+_TREE["analyze"] = stages.analyze
+_TREE["report"] = stages.report
+_TREE["import"] = stages.import_
+_TREE["open"] = show.open_
+_TREE["tables"] = show.tables
+_TREE["query"] = query.query
+_TREE["convert"] = convert.convert
+_TREE["batch"] = batch.batch
+_TREE["compare"] = compare.compare
+_TREE["ab"] = compare.ab
+_TREE["doctor"] = doctor.doctor
+_TREE["bench run"] = bench.run
+_TREE["bench tune"] = bench.tune
+_TREE["bench chip"] = chip.chip
+_TREE["nightly run"] = nightly.run
+_TREE["nightly init"] = nightly.init
+_TREE["nightly rehearse"] = nightly.rehearse
+_TREE["nightly install"] = nightly.install
+_TREE["nightly status"] = nightly.status
+_TREE["nightly uninstall"] = nightly.uninstall
+_TREE["nightly history"] = history.app
+_TREE["nightly baseline"] = history.baseline_app
+_TREE["nightly gate"] = gate.gate
+_TREE["kernel verify"] = verify.verify_kernel
+_TREE["kernel parity"] = verify.parity
+_TREE["list workloads"] = show.workloads
+_TREE["list rules"] = show.rules
+_TREE["list templates"] = doctor.app
+_TREE["runs index"] = query.index
+_TREE["runs verify"] = whole.verify
+_TREE["runs recover"] = stages.recover
+_TREE["runs prune"] = prune.prune
+
+_CLASSES: dict[str, type[typer.core.TyperCommand]] = {"ab": compare.Sides}
+
 
 def application(arguments: Sequence[str]) -> typer.Typer:
     """Return the command line, with the options of the workload that the arguments name."""
-    help_settings = {"help_option_names": ["-h", "--help"]}
-    app = typer.Typer(
-        cls=_Root,
+    tree = _add_options(_named_part(arguments), arguments)
+    app = _group(cls=_Root, context_settings={"help_option_names": ["-h", "--help"]})
+    app.callback()(_global_options)
+    groups: dict[str, typer.Typer] = {}
+    for path, registered in tree.items():
+        group_name, _, name = path.rpartition(" ")
+        parent = app
+        if group_name:
+            if group_name not in groups:
+                groups[group_name] = _group(help=names.GROUPS[group_name])
+                app.add_typer(groups[group_name], name=group_name)
+            parent = groups[group_name]
+        if isinstance(registered, typer.Typer):
+            parent.add_typer(registered, name=name)
+        else:
+            parent.command(name, cls=_CLASSES.get(path))(registered)
+    return app
+
+
+def _group(**settings: Any) -> typer.Typer:
+    return typer.Typer(
         no_args_is_help=True,
         # Plain help starts in a third of the time.
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        context_settings=help_settings,
+        **settings,
     )
+
+
+def _named_part(arguments: Sequence[str]) -> dict[str, Registered]:
+    """Return the commands that the arguments name, or all of them.
+
+    At each start typer prepares all commands that it is given: the one that is named is enough.
+    """
+    for count in (2, 1):
+        part = {
+            path: registered
+            for path, registered in _TREE.items()
+            if _begins_with(arguments, path.split()[:count])
+        }
+        if part:
+            return part
+    return _TREE
+
+
+def _add_options(tree: dict[str, Registered], arguments: Sequence[str]) -> dict[str, Registered]:
+    """Return commands with the options of the workload or the check that the arguments name."""
+    complete_tree = dict(tree)
     workload = None
-    if arguments and arguments[0] in {"capture", "record"}:
+    if arguments[:1] in (["capture"], ["record"]):
         workload = named_workload(arguments[1:])
-    capture_command = add_plan_options(stages.capture, workload)
-    app.command("capture")(capture_command)
-    record_command = add_plan_options(stages.record, workload)
-    app.command("record")(record_command)
-    app.command("export")(stages.export)
-    app.command("analyze")(stages.analyze)
-    app.command("report")(stages.report)
-    app.command("import")(stages.import_)
-    app.command("recover")(stages.recover)
-    app.command("tables")(show.tables)
-    app.command("convert")(convert.convert)
-    app.command("query")(query.query)
-    app.command("batch")(batch.batch)
-    app.command("compare")(compare.compare)
-    app.command("ab", cls=compare.Sides)(compare.ab)
-    app.command("gate")(gate.gate)
-    app.command("index")(query.index)
-    app.command("prune")(prune.prune)
-    app.command("verify")(whole.verify)
-    app.command("workloads")(show.workloads)
-    app.command("rules")(show.rules)
-    app.add_typer(doctor.app, name="templates")
-    app.command("doctor")(doctor.doctor)
-    app.command("chip")(chip.chip)
-    app.command("open")(show.open_)
-    app.command("bench")(bench.bench)
-    app.command("parity")(verify.parity)
-    app.add_typer(nightly.app, name="nightly")
-    app.add_typer(history.app, name="history")
-    app.add_typer(history.baseline_app, name="baseline")
-    judged: Sequence[str] = []
-    first_words = arguments[:1]
-    if first_words == ["verify-kernel"]:
-        judged = arguments[1:]
-    app.command("verify-kernel")(verify.with_parameters(judged))
-    app.callback()(_global_options)
-    # At each start typer prepares all commands that it is given: the one that is named is enough.
-    command_names = arguments[:1]
-    commands = [entry for entry in app.registered_commands if entry.name in command_names]
-    groups = [entry for entry in app.registered_groups if entry.name in command_names]
-    if commands or groups:
-        app.registered_commands = commands
-        app.registered_groups = groups
-    return app
+    for path, command in (("capture", stages.capture), ("record", stages.record)):
+        if path in tree:
+            complete_tree[path] = add_plan_options(command, workload)
+    path = "kernel verify"
+    if path in tree:
+        is_named = _begins_with(arguments, path.split())
+        complete_tree[path] = verify.with_parameters(arguments[2:] if is_named else [])
+    return complete_tree
+
+
+def _begins_with(arguments: Sequence[str], words: Sequence[str]) -> bool:
+    return list(arguments[: len(words)]) == list(words)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -135,25 +201,33 @@ def main(arguments: Sequence[str] | None = None) -> None:
     It may be called many times in one process, from any thread: streams, logging and signals are
     as before when it returns. Two calls at once take turns, as these belong to the process.
     """
-    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    given_words = sys.argv[1:] if arguments is None else list(arguments)
+    words, note = names.translate(given_words, _subcommands(given_words))
     try:
         with _taking_turns, streams.guard_streams(), console.invocation(), _logging():
-            _run(arguments)
+            _run(words, note)
     except SystemExit as end:
-        is_judge = bool(_JUDGES.intersection(arguments[:1]))
-        if is_judge and "--bisect" in arguments and isinstance(end.code, int):
+        is_judge = any(_begins_with(words, name.split()) for name in _JUDGES)
+        if is_judge and "--bisect" in words and isinstance(end.code, int):
             stop_code = console.bisect_code(end.code)
             sys.exit(stop_code)
         raise
 
 
-def _run(arguments: Sequence[str]) -> None:
+def _subcommands(words: Sequence[str]) -> set[str]:
+    """Return the names of the group that the first word names."""
+    paths = [path.split() for path in _TREE]
+    return {path[1] for path in paths if path[:1] == list(words[:1]) and len(path) > 1}
+
+
+def _run(words: Sequence[str], note: str) -> None:
     try:
         try:
-            for argument in arguments:
-                _require_text(argument)
+            for word in words:
+                _require_text(word)
             with _interruptible():
-                words = nightly.with_command(arguments)
+                if note:
+                    sys.stderr.write(f"{note}\n")  # without rich, as for help
                 command = typer.main.get_command(application(words))  # sets no hook of Python
                 command(words, prog_name="tracekit")
         finally:

@@ -1,6 +1,5 @@
-"""`nightly`: measure, judge and keep a plan's captures; install, show and remove its schedule."""
+"""`nightly`: measure, judge and keep a plan's captures; rehearse, schedule and show its nights."""
 
-from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from textwrap import shorten
@@ -17,7 +16,6 @@ from tracekit.cli.options import argument, flag, option
 PlanFile = Annotated[Path | None, argument("CONFIG", "The plan's file.  [default: the nearest]")]
 
 _REASON = 200  # characters
-_COMMANDS = ("install", "status", "uninstall")
 
 
 At = Annotated[
@@ -177,24 +175,6 @@ def _moment(moment: datetime) -> str:
     return f"{moment.astimezone():%Y-%m-%d %H:%M}"
 
 
-app = typer.Typer(
-    rich_markup_mode=None,
-    no_args_is_help=False,
-    help="Measure a plan's captures, now or every night.\n\n"
-    "`tracekit nightly [CONFIG]` is short for `tracekit nightly run [CONFIG]`.",
-)
-
-
-def with_command(arguments: Sequence[str]) -> list[str]:
-    """Return a command line with `run` after `nightly`, unless it names a command there."""
-    if not arguments or arguments[0] != "nightly":
-        return list(arguments)
-    name, *words = arguments
-    if words and words[0] in {"run", *_COMMANDS, "--help", "-h"}:
-        return list(arguments)
-    return [name, "run", *words]
-
-
 Config = Annotated[
     Path | None,
     argument(
@@ -206,21 +186,16 @@ Config = Annotated[
 DryRun = Annotated[
     bool, flag("--dry-run", "Print the planned work and its duration; change nothing.")
 ]
-Init = Annotated[bool, flag("--init", "Write a tracekit.toml to begin with.")]
-Rehearse = Annotated[
-    bool,
-    flag("--rehearse", "Measure the noise here, and whether the plan sees a slowdown."),
+NewConfig = Annotated[
+    Path | None, argument("[FILE]", "New plan to write.  [default: tracekit.toml]")
 ]
 NoHistory = Annotated[bool, flag("--no-history", "Keep the night out of the history.")]
 
 
-@app.command("run")
 def run(
     config: Config = None,
     *,
     dry_run: DryRun = False,
-    init: Init = False,
-    rehearse: Rehearse = False,
     capture: options.Captures = None,
     bisect: options.Bisect = False,
     no_history: NoHistory = False,
@@ -235,7 +210,7 @@ def run(
     session.
 
     A night is measured even if its history cannot be used: it stays in its folder, and the next
-    night or `tracekit history sync` adds it.
+    night or `tracekit nightly history sync` adds it.
 
     Exit code 0: nothing is worse; 1: a regression; 2: the plan or the command line is wrong; 3:
     something failed, such as parity, or the history could not keep the night; 4: inconclusive or
@@ -243,15 +218,9 @@ def run(
     """
     del bisect  # the exit code is mapped once the command has ended, whatever ends it
 
-    if init:
-        _write_starter(config)
-        return
     plan = nightly.read_plan(config)
     if dry_run:
         _show_dry_run(plan, capture or [], json=json)
-        return
-    if rehearse:
-        _rehearse(plan, capture or [], json=json)
         return
     names = None
     if capture:
@@ -267,18 +236,14 @@ def run(
     _show(plan, night, failed, json=json, open_page=open_page)
 
 
-def _write_starter(config: Path | None) -> None:
+def init(config: NewConfig = None) -> None:
+    """Write a plan to begin with: its captures and their references."""
     starter = nightly.document.write_starter(config) if config else nightly.document.write_starter()
     console.show_line(starter)
-    console.show_hint("Change what it measures, then look: tracekit nightly --dry-run")
+    console.show_hint("Change what it measures, then look: tracekit nightly run --dry-run")
     console.show_hint(
-        "Will it see a slowdown on this machine? In three minutes: tracekit nightly --rehearse"
+        "Will it see a slowdown on this machine? In three minutes: tracekit nightly rehearse"
     )
-
-
-app.command("install")(install)
-app.command("status")(status)
-app.command("uninstall")(uninstall)
 
 
 def _show(
@@ -330,10 +295,16 @@ def _document(
     return {**night_document, "history": history}
 
 
-def _rehearse(plan: "nightly.NightPlan", names: list[str], *, json: bool) -> None:
-    """Show the outcome of a rehearsal, and the lines to add to the plan."""
-    if names:
-        plan = nightly.select_captures(plan, names)
+def rehearse(
+    config: Config = None, *, capture: options.Captures = None, json: options.Json = False
+) -> None:
+    """Measure the noise here, and whether the plan would see a slowdown.
+
+    It takes about three minutes, and ends with the lines to add to the plan. Nothing is kept.
+    """
+    plan = nightly.read_plan(config)
+    if capture:
+        plan = nightly.select_captures(plan, capture)
     with console.progress("rehearsal") as progress:
         rehearsals = nightly.rehearsal.rehearse_plan(plan, progress=progress)
     if json:

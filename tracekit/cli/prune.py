@@ -1,4 +1,4 @@
-"""`prune`: free disk space by removing the least needed files of old runs."""
+"""`runs prune`: free disk space by removing the least needed files of old runs."""
 
 from collections import Counter
 from pathlib import Path

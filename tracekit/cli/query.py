@@ -1,4 +1,4 @@
-"""`query` and `index`: SQL over every table of every run, and one page about all runs."""
+"""`query` and `runs index`: SQL over every table of every run, and one page about all runs."""
 
 from pathlib import Path
 from typing import Annotated, Literal

@@ -140,7 +140,7 @@ def rules(name: Name = None) -> None:
         titles = [(rule.name, rule.title) for rule in analysis.RULES.values()]
         console.table(("rule", "finds"), titles)
         return
-    require(name, analysis.RULES, "rule", otherwise="`tracekit rules` lists them.")
+    require(name, analysis.RULES, "rule", otherwise="`tracekit list rules` lists them.")
     rule = analysis.RULES[name]
     console.show_text((rule.name, "bold"), f"  {rule.title}")
     for head, text in rule.sections.items():

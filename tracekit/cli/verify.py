@@ -1,4 +1,4 @@
-"""`verify-kernel` and `parity`: kernels checked without a Mac, paged attention against dense."""
+"""`kernel verify` and `kernel parity`: kernels on a CPU, paged attention against dense."""
 
 import functools
 import inspect

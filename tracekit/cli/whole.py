@@ -1,4 +1,4 @@
-"""`verify`: examine whether a run, a bundle or a history is whole."""
+"""`runs verify`: examine whether a run, a bundle or a history is whole."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -434,7 +434,7 @@ def _sample(path: Path, name: str) -> Sample:
     if kind:
         raise InputError(
             f"{path} is a document of kind {kind!r}, which cannot be compared.",
-            hint="Compare runs, their result.json, or two files of `tracekit bench -o FILE.json`.",
+            hint="Compare runs, their result.json, or two files of `tracekit bench run -o FILE`.",
         )
     folder = _folder_of(path)
     if not (folder / "recording.json").exists() and path.is_file():

@@ -118,7 +118,8 @@ def find_cases(names: Iterable[str]) -> tuple[ParityCase, ...]:
     """Return cases by their names; raise UsageError, with the nearest one, for an unknown name."""
     cases_by_name = {case.name: case for case in GRID}
     for name in names:
-        require(name, cases_by_name, "case", otherwise="`tracekit parity --list` lists them.")
+        list_hint = "`tracekit kernel parity --list` lists them."
+        require(name, cases_by_name, "case", otherwise=list_hint)
     return tuple(cases_by_name[name] for name in names)
 
 
@@ -376,7 +377,7 @@ def error_words(error: float | None) -> str:
 
 def repeat(outcome: ParityOutcome, parity: Parity) -> str:
     """Return the command line that runs one outcome again."""
-    command = f"tracekit parity --case {outcome.case} --subject {outcome.subject}"
+    command = f"tracekit kernel parity --case {outcome.case} --subject {outcome.subject}"
     if parity.seed:
         command += f" --seed {parity.seed}"
     if parity.emulated:

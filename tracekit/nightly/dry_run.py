@@ -136,7 +136,7 @@ def _iter_capture_remarks(capture: Capture) -> Iterator[str]:
     elif not capture.reference.same_work:
         yield (
             "its reference does other work, so nothing is decided until a night is accepted as "
-            "expected: `tracekit baseline accept NIGHT --reason TEXT`."
+            "expected: `tracekit nightly baseline accept NIGHT --reason TEXT`."
         )
 
 

@@ -1,7 +1,7 @@
 """A plan's history as a night sees it: read before, extended afterwards, and never in its way.
 
 The folder of nights is the queue. It holds the `night.json` of each night that the history does not
-have yet; the next night, or `tracekit history sync`, adds it: oldest first, and once.
+have yet; the next night, or `tracekit nightly history sync`, adds it: oldest first, and once.
 """
 
 from collections.abc import Iterable
@@ -43,7 +43,7 @@ class NotKeptError(RecordingError):
     def __init__(
         self, cause: TracekitError, night: Night, folder: NightFolder, *, stored: bool
     ) -> None:
-        history_words = "the next night or `tracekit history sync` adds it to the history"
+        history_words = "the next night or `tracekit nightly history sync` adds it to the history"
         if stored:
             history_words = "the history has it"
         night_verdict = verdict(of_night(night))

@@ -65,7 +65,7 @@ def run_night(
     the history does not keep the night, but acceptances are still read from it. A history that
     cannot be used does not prevent the measurement: then a NotKeptError has the night. Whatever is
     raised, including an InterruptedRunError, the night's folder keeps the measurements, and the
-    next night or `tracekit history sync` adds them to the history.
+    next night or `tracekit nightly history sync` adds them to the history.
     """
     system.require_processes("A night")
     chosen = select_captures(plan, captures).captures if captures else plan.captures

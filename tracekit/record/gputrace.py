@@ -69,7 +69,7 @@ def _check(plan: Plan, more: Sequence[str]) -> None:
     if plan.workload is None:
         raise UsageError(
             "--gputrace captures a workload: the program itself must begin and end the capture.",
-            hint="Name one with --workload; `tracekit workloads` lists them.",
+            hint="Name one with --workload; `tracekit list workloads` lists them.",
         )
     unheeded = [*plan.find_given_options(_FOLLOWED), *more]
     if unheeded:

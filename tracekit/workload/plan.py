@@ -96,7 +96,7 @@ def _check_target(plan: Plan) -> None:
         raise UsageError(
             message,
             hint="tracekit capture --workload paged | -- COMMAND ARGS | --attach PID. "
-            "`tracekit workloads` lists the workloads.",
+            "`tracekit list workloads` lists the workloads.",
         )
     if plan.command and plan.method == "attach":
         raise UsageError(

@@ -18,11 +18,11 @@ from tracekit.machine.sources import CpuTime
 
 Run = Callable[..., Any]
 MS = 1_000_000
-SMALL = (
+SMALL_ATTENTION = (
     "--batch 2 --q-heads 4 --kv-heads 2 --head-dim 64 --block-size 16 --active-blocks 2 "
-    "--queries 16 --rows 2 --dims 32 --out-dims 32 --dtype float32 --warmup 1 --budget 0.01 "
-    "--repetitions 6"
+    "--dtype float32 --warmup 1 --budget 0.01 --repetitions 6"
 ).split()
+SMALL = [*SMALL_ATTENTION, *"--queries 16 --rows 2 --dims 32 --out-dims 32".split()]
 
 
 on_the_cpu = pytest.mark.skipif(mx.metal.is_available(), reason="MLX has Metal here")
@@ -31,7 +31,7 @@ on_the_cpu = pytest.mark.skipif(mx.metal.is_available(), reason="MLX has Metal h
 @pytest.mark.processes
 @on_the_cpu
 def test_all_suites_end_to_end(tracekit: Run, tmp_path: Path) -> None:
-    result = tracekit("bench", "--suite", "all", "-o", tmp_path / "results.json", *SMALL)
+    result = tracekit("bench", "run", "--suite", "all", "-o", tmp_path / "results.json", *SMALL)
     assert result.code == 0, result.err
     document = json.loads((tmp_path / "results.json").read_text())
     measured = [row["name"] for row in document["rows"] if row["state"] == "measured"]
@@ -65,9 +65,9 @@ def test_a_failing_subject_is_shown_and_ends_in_three(capsys: pytest.CaptureFixt
     done = measure_subjects(
         hand, hand.subject("broken", MS, fails_after=0), hand.subject("sound", 10 * MS)
     )
-    bench._show(done)
+    bench._show(done)  # pyright: ignore[reportPrivateUsage]
     with pytest.raises(ToolError, match=r"^1 of 2 subjects failed: broken\.$") as caught:
-        bench._end(done, None)
+        bench._end(done, None)  # pyright: ignore[reportPrivateUsage]
     assert caught.value.exit_code == 3
     printed_output = capsys.readouterr()
     assert printed_output.out.splitlines()[2].startswith("sound\t10 ms\t")
@@ -78,14 +78,15 @@ def test_an_interrupted_bench_ends_in_130_and_says_where_its_samples_are() -> No
     for steps, hint in ((5, "The samples so far are in b.json."), (1, "Nothing")):
         hand = Hand()
         stopped = hand.subject("A", 10 * MS, fails_after=steps, error=KeyboardInterrupt)
+        interrupted = measure_subjects(hand, stopped)
         with pytest.raises(InterruptedRunError) as caught:
-            bench._end(measure_subjects(hand, stopped), Path("b.json"))
+            bench._end(interrupted, Path("b.json"))  # pyright: ignore[reportPrivateUsage]
         assert (caught.value.exit_code, caught.value.hint.startswith(hint)) == (130, True), steps
 
 
 @on_the_cpu
 def test_tuning_ranks_pages_and_writes_them(tracekit: Run, tmp_path: Path) -> None:
-    result = tracekit("bench", "--tune", "-o", tmp_path / "t.json", *SMALL)
+    result = tracekit("bench", "tune", "-o", tmp_path / "t.json", *SMALL_ATTENTION)
     assert result.code == 0
     _, head, *rows = result.out.splitlines()
     assert head.split("\t") == ["launch", "call, host clock", "MAD", "x of fastest"]
@@ -94,19 +95,22 @@ def test_tuning_ranks_pages_and_writes_them(tracekit: Run, tmp_path: Path) -> No
     assert json.loads((tmp_path / "t.json").read_text())["kind"] == "tuning"
 
 
+def test_a_sweep_writes_no_csv(tracekit: Run) -> None:
+    result = tracekit("bench", "tune", "-o", "t.csv")
+    assert (result.code, "`bench tune` writes JSON only." in result.err) == (2, True)
+
+
 def test_bad_input_is_reported_before_measuring(tracekit: Run) -> None:
     for arguments, code, message in (
         ("--suite attentions", 2, "Did you mean attention?"),
         ("--subject spda", 2, "Did you mean sdpa?"),
         ("--suite norm --against sdpa", 2, "There is no subject 'sdpa'."),
         ("-o results.txt", 2, "ends neither in .json nor in .csv"),
-        ("--tune -o t.csv", 2, "--tune writes JSON only."),
-        ("--tune --subject paged", 2, "--tune takes no --subject and no --against"),
         ("--q-heads 5", 2, "5 q heads cannot be shared out among 8 kv heads."),
         ("--active-blocks 4 --max-blocks 2", 2, "--active-blocks must not exceed --max-blocks."),
         ("-o /proc/nowhere/results.json", 3, "cannot be written"),
         ("--batch 4096 --active-blocks 65536", 2, "GB are free"),
         ("--budget 0", 2, "0.001"),
     ):
-        result = tracekit("bench", *arguments.split())
+        result = tracekit("bench", "run", *arguments.split())
         assert (result.code, result.out, message in result.err) == (code, "", True), arguments

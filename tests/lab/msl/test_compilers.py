@@ -12,7 +12,7 @@ from small_kernels import needs_emulation
 from tracekit.lab.msl.compiler import find_compiler
 
 Run = Callable[..., Any]
-KERNEL = ("verify-kernel", "rmsnorm-linear", "--rows", "2", "--dims", "33")
+KERNEL = ("kernel", "verify", "rmsnorm-linear", "--rows", "2", "--dims", "33")
 OLD = {
     "g++": "g++ (Ubuntu 9.4.0-1ubuntu1~20.04.1) 9.4.0",
     "g++-11": "g++-11 (Debian 11.3.0-12) 11.3.0",

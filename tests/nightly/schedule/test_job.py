@@ -35,7 +35,7 @@ NIGHT = time(2, 30)
 def test_a_job_is_made_of_whole_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = NightPlan("paged", tmp_path / "tracekit.toml", (), tmp_path / "nights", "")
     job = job_of(plan, NIGHT)
-    assert job.argv == (sys.executable, "-P", "-m", "tracekit", "nightly", str(plan.file))
+    assert job.argv == (sys.executable, "-P", "-m", "tracekit", "nightly", "run", str(plan.file))
     assert (job.folder, job.log) == (tmp_path, tmp_path / "nights" / "nightly.log")
     monkeypatch.chdir(tmp_path)
     near = replace(plan, file=Path("tracekit.toml"), output=Path("nights"))

@@ -4,7 +4,7 @@ python tests/nightly/simulations/thirty_nights.py
 python tests/nightly/simulations/thirty_nights.py --nights 30 --slow-on 20 --slow 0.1 --output DIR
 
 A repository of its own holds a plan and one workload, and its first commit is the pinned
-reference. Every night is measured for real, by what `tracekit nightly` runs, in turns against that
+reference. Every night is measured for real, as by `tracekit nightly run`, in turns against that
 commit; only the dates are made up, a day apart. On the night of the slowdown a commit makes the
 workload do more; after it has been found, that night is accepted as what to expect, as a person
 would do it.

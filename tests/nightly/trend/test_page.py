@@ -137,7 +137,7 @@ def test_several_plans_are_counted_and_one_whose_last_night_failed_has_decided_n
     assert words(page.xpath("//table[contains(@class, 'stands')]//tr[1]/td[2]")[0]) == "nothing"
     empty = parse_page([], [])
     assert words(empty.xpath("//h1")[0]) == "Nights of an empty history"
-    assert "There is no night in the history yet. tracekit nightly makes one." in words(empty)
+    assert "There is no night in the history yet. tracekit nightly run makes one." in words(empty)
 
 
 def test_nights_that_were_all_inconclusive_say_why_and_draw_no_line() -> None:

@@ -51,7 +51,11 @@ def test_a_workload_is_recorded_exported_judged_and_drawn(
     assert page.count(sentence) == 1
     [check] = [check for check in result.checks if check.rule == "low-occupancy"]
     assert check.status == "abstained"
-    for way in ("Recording Options > GPU > Counter Set", "--template", "tracekit templates make"):
+    for way in (
+        "Recording Options > GPU > Counter Set",
+        "--template",
+        "tracekit list templates make",
+    ):
         assert way in check.reason
     # more tables are exported beside what is there
     before = {path.name for path in (folder / "exports").iterdir()}

@@ -81,7 +81,7 @@ def _gpu_of(model: "pd.Series[Any]", machine: Machine) -> chips.Chip:
     if model["backend"] == "cpu":
         raise Unavailable(
             "the steps ran on the CPU, and no bandwidth of a CPU is published; "
-            "`tracekit chip --measure` measures it here."
+            "`tracekit bench chip --measure` measures it here."
         )
     return chip_of(machine)
 

@@ -432,7 +432,7 @@ def read_bench(path: Path) -> Bench:
         return decode_json(content, Bench)
     except msgspec.MsgspecError as error:
         raise InputError(
-            f"{path} cannot be read: {error}.", hint="Measure again: `tracekit bench -o FILE`."
+            f"{path} cannot be read: {error}.", hint="Measure again: `tracekit bench run -o FILE`."
         ) from error
 
 

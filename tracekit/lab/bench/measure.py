@@ -372,7 +372,7 @@ def prepare_subject(name: str, shape: Shape) -> Prepared:
     except SubjectUnavailable as why:
         raise ToolError(
             f"The subject {name} cannot run here: {why}.",
-            hint="tracekit bench --list lists the subjects.",
+            hint="tracekit bench run --list lists the subjects.",
         ) from why
 
 

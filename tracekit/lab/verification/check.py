@@ -6,7 +6,7 @@
         a = mx.random.normal((size,))
         return Check(run=lambda: double(a), expected=2 * np.array(a, np.float64), bound=1e-6)
 
-Its parameters are options of `tracekit verify-kernel FILE.py`.
+Its parameters are options of `tracekit kernel verify FILE.py`.
 """
 
 import math

@@ -14,7 +14,7 @@ from tracekit.nightly.history.store.place import LATEST
 from tracekit.record import Progress, quiet
 
 _REMEDIES = {
-    Outcome.INCONCLUSIVE: "Measure again: `tracekit nightly`.",
+    Outcome.INCONCLUSIVE: "Measure again: `tracekit nightly run`.",
     Outcome.UNJUDGED: "Give a capture of the plan a reference, and a metric that decides.",
 }
 

@@ -76,7 +76,7 @@ def _find_main_reason(pairs: Sequence[Pair]) -> str:
 
 NO_BASELINE = (
     "No night was accepted as expected for work that differs from the reference's: "
-    "`tracekit baseline accept NIGHT --reason TEXT`."
+    "`tracekit nightly baseline accept NIGHT --reason TEXT`."
 )
 _OVER_NIGHTS = "it is followed over nights"
 

@@ -47,7 +47,7 @@ def judge_age(
     return replace(report, outcome=old.outcome, reason=reason, suites=suites)
 
 
-_HINT = "`tracekit nightly` makes one; a night's folder can be named, too."
+_HINT = "`tracekit nightly run` makes one; a night's folder can be named, too."
 
 
 def find_night(
@@ -123,7 +123,7 @@ def _latest(plan: NightPlan | None, history: str) -> Night:
         whose = f" of the plan {plan.name}"
     raise InconclusiveError(
         f"There is no night{whose} on this machine, {machine}, but there are others.",
-        hint="To judge one of those, name it by its id; `tracekit history` lists them.",
+        hint="To judge one of those, name it by its id; `tracekit nightly history` lists them.",
     )
 
 

@@ -20,7 +20,7 @@ MINIMAL = """[nightly]
 workload = "paged"
 [nightly.capture.reference]
 revision = "main\""""
-_HINT = f"`tracekit nightly --init` writes one. The least is:\n{MINIMAL}"
+_HINT = f"`tracekit nightly init` writes one. The least is:\n{MINIMAL}"
 _KEY = r"[\w-]+|\"[^\"]*\"|'[^']*'"
 _HEADER = re.compile(rf"\s*(\[\[?)(\s*[\w-]+(?:\s*\.\s*(?:{_KEY}))*)\s*\]\]?\s*(?:#.*)?")
 _PAIR = re.compile(r"\s*([^=#]+?)\s*=.*")
@@ -151,7 +151,7 @@ def write_starter(file: Path = Path(OWN)) -> Path:
     if file.name == SHARED or has_plan(shared):
         raise UsageError(
             f"{shared} has a plan, or is for others as well: a new plan needs a file of its own.",
-            hint=f"`tracekit nightly --init {OWN}` writes it, in a folder without a plan.",
+            hint=f"`tracekit nightly init {OWN}` writes it, in a folder without a plan.",
         )
     outputs.require_apart([file])
     starter_text = STARTER.read_text(encoding="utf-8")

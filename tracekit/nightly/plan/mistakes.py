@@ -85,5 +85,5 @@ class Mistakes:
             lines.append(f"  {words} {hint}".rstrip())
         raise UsageError(
             "\n".join(lines),
-            hint="`tracekit nightly --init` writes a plan with all usual keys.",
+            hint="`tracekit nightly init` writes a plan with all usual keys.",
         )

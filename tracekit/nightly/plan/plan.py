@@ -247,8 +247,8 @@ class Capture:
         counters: Whether GPU counters are recorded.
         telemetry: The source of the machine's clock and heat.
         time_limit: Seconds of a traced capture.
-        parity: The first check: the quick grid of `tracekit parity`, all of it, or nothing; auto is
-            quick for workloads of attention.
+        parity: The first check: the quick grid of `tracekit kernel parity`, all of it, or
+            nothing; auto is quick for workloads of attention.
         checks: Commands that must succeed first, such as the user's own tests.
         metrics: The metrics that are followed, and those that decide.
         fail_on: Rules whose findings in the candidate's traces are a regression, unless the

@@ -246,7 +246,7 @@ class _Reading:
             right &= self._take_program(values)
         if "workload" not in values:
             if right:
-                hint = 'Write workload = "paged"; `tracekit workloads` lists them.'
+                hint = 'Write workload = "paged"; `tracekit list workloads` lists them.'
                 self._refuse((), "has no workload.", hint)
             right = False
         reference_table = values.pop("reference", False)
@@ -362,7 +362,7 @@ class _Reading:
     def _check_keys(self, capture: Capture) -> None:
         for name in capture.fail_on:
             if name not in RULES:
-                hint = suggest_name(name, RULES, otherwise="`tracekit rules` lists them.")
+                hint = suggest_name(name, RULES, otherwise="`tracekit list rules` lists them.")
                 self._refuse(("fail-on",), f"names no rule: {name!r}.", hint)
         if capture.fail_on and not capture.traced:
             self._refuse(("fail-on",), "needs a trace, and traced is 0.", _TRACED)

@@ -135,7 +135,7 @@ def job_of(plan: NightPlan, clock_time: time) -> Job:
     file = plan.file.absolute()
     output = plan.output.absolute()
     python = os.path.abspath(sys.executable)  # noqa: PTH100  a link to it is the environment
-    argv = (python, "-P", "-m", "tracekit", "nightly", str(file))
+    argv = (python, "-P", "-m", "tracekit", "nightly", "run", str(file))
     environment = bare_environment()
     for text in (*argv, str(output), *environment.values()):
         if re.search(r"[\x00-\x1f\x7f]", text):

@@ -25,7 +25,7 @@ _WITH_GPU_WORK = 0  # the exit code of a capture that holds GPU work of its targ
 _WITHOUT_GPU_WORK = 4  # of one that holds none, or of which that is unknown
 _SCRIPT = f"""\
 cd "${PLACE}" || exit 1
-"$0" -P -m tracekit nightly "$1" --dry-run >plan.txt 2>&1
+"$0" -P -m tracekit nightly run "$1" --dry-run >plan.txt 2>&1
 echo $? >plan.code
 "$0" -P -m tracekit doctor --json >doctor.json 2>doctor.txt
 echo $? >doctor.code

@@ -7,7 +7,7 @@ from tracekit.nightly.session.child import PreparedCapture
 from tracekit.nightly.session.program import ParityError, Program, last_words, run
 
 OF_ATTENTION = frozenset({"paged", "sdpa", "flash", "paged-vs-sdpa", "serve", "kv-cache"})
-"""Workloads whose code `tracekit parity` checks."""
+"""Workloads whose code `tracekit kernel parity` checks."""
 TIME_LIMIT = 3600.0  # seconds of one check, or traced capture: saving can take many minutes
 
 
@@ -61,7 +61,7 @@ def _parity(prepared: PreparedCapture, grid: str) -> str:
     """Check parity unless an earlier capture of the night did; return a clause that says so."""
     result_file = prepared.folder / f"parity-{grid}.json"
     if not result_file.exists():
-        argv = [str(prepared.candidate.python), "-P", "-m", "tracekit", "parity"]
+        argv = [str(prepared.candidate.python), "-P", "-m", "tracekit", "kernel", "parity"]
         if grid == "quick":
             argv.append("--quick")
         argv.append("--json")

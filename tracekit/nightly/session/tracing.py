@@ -128,12 +128,13 @@ def _recover(
 ) -> Recording | None:
     """Recover a capture whose recorder was killed, and analyze it; None if that is impossible.
 
-    `tracekit recover` refuses a bundle that was saved, and one without raw data.
+    `tracekit runs recover` refuses a bundle that was saved, and one without raw data.
     """
     if not recording.bundle.is_dir():
         return None
     recovered = Recording(recording.folder.with_name(f"{recording.folder.name}-recovered"))
     log = prepared.log_of(recovered.folder.name)
+    # The reference may be an older tracekit: it knows `recover`, and this one knows it in 0.1.
     for words in (
         ("recover", str(recording.folder.resolve()), "--output", str(recovered.folder.resolve())),
         ("analyze", str(recovered.folder.resolve())),

@@ -207,7 +207,7 @@ def paged_decode(
         how = plan(problem)
     with needing_metal(
         "Choose no kernel: then MLX's own ops attend. "
-        "`tracekit verify-kernel all` runs the kernels on a CPU."
+        "`tracekit kernel verify all` runs the kernels on a CPU."
     ):
         return _launch(problem, scale, how)[0]
 

@@ -162,7 +162,9 @@ def _virtual_machine(surroundings: DoctorSurroundings) -> MachineFact:
     return ok("no")
 
 
-_OWN_MAC = "Measure on a Mac of your own; here, check that kernels are right: `tracekit parity`."
+_OWN_MAC = (
+    "Measure on a Mac of your own; here, check that kernels are right: `tracekit kernel parity`."
+)
 
 
 def _gpu_cores(surroundings: DoctorSurroundings) -> MachineFact:

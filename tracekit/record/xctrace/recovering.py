@@ -61,7 +61,8 @@ def offer_recovery(error: ToolError, bundle: Path) -> ToolError:
     """Return the error of a bundle that does not open, with advice to recover it if it may work."""
     if not can_recover(bundle):
         return error
-    advice = f"`tracekit recover {quote_path(bundle)}` makes a run of the raw data in its bundle."
+    command = f"tracekit runs recover {quote_path(bundle)}"
+    advice = f"`{command}` makes a run of the raw data in its bundle."
     return ToolError(error.message, hint=f"{error.hint} {advice}".strip())
 
 

@@ -65,7 +65,7 @@ class Overview:
                 f"GPU counters are not a template: --counters on adds the instrument "
                 f"{GPU_COUNTERS}. "
                 "If a chip rejects its counters, a template file with a counter set may help: "
-                "`tracekit templates make`."
+                "`tracekit list templates make`."
             )
         else:
             counters = (

@@ -44,7 +44,7 @@ def _chip(result: Result, models: pd.DataFrame) -> tuple[chips.Chip | None, str]
     if (models["backend"] == "cpu").any():
         return None, (
             "the steps ran on the CPU, and no bandwidth of a CPU is published; "
-            "`tracekit chip --measure` measures it here"
+            "`tracekit bench chip --measure` measures it here"
         )
     try:
         return machine.chip_of(result.provenance.machine), ""

@@ -1,7 +1,7 @@
 """The report of a gate: a verdict, and how each capture and each metric led to it.
 
 Every report is a rendering of this model, which is made of a night or of runs that were compared;
-`tracekit gate --json` prints it. `FORMAT` is its version. History of the format:
+`tracekit nightly gate --json` prints it. `FORMAT` is its version. History of the format:
 
     1   first
     2   a case has a `verdict`, and the verdict `same` of runs is `equivalent`; a change that is

@@ -147,7 +147,8 @@ def _require_file(path: Path, *, create: bool) -> None:
             ) from error
     elif not path.exists():
         raise NoHistoryError(
-            f"There is no history at {path}.", hint="`tracekit nightly` makes it with its night."
+            f"There is no history at {path}.",
+            hint="`tracekit nightly run` makes it with its night.",
         )
 
 
@@ -180,7 +181,7 @@ def require_tables(database: Database, *, make: bool) -> None:
         if not make and version_of(connection) is None:
             raise NoHistoryError(
                 f"{database.display_name} holds no history yet.",
-                hint="The next `tracekit nightly` makes it.",
+                hint="The next `tracekit nightly run` makes it.",
             )
     with database.writing() as connection:
         if not _is_current(connection, database.display_name):  # else another process was first
@@ -206,7 +207,7 @@ def _is_current(connection: Connection, display_name: str) -> bool:
     if missing_tables:
         raise InputError(
             f"{display_name} is not whole: it has no table {', '.join(missing_tables)}.",
-            hint="Restore it from a copy, or remove it: `tracekit nightly` makes a new one.",
+            hint="Restore it from a copy, or remove it: `tracekit nightly run` makes a new one.",
         )
     return True
 

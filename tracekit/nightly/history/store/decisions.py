@@ -14,7 +14,7 @@ from tracekit.nightly.history.store.documents import replace_nul
 from tracekit.nightly.history.store.schema import ACCEPTANCES, PINS
 
 _MetricChanges = dict[str, tuple[float, ...]]  # by metric, one of each pair
-_ANOTHER = "Accept another night; `tracekit history` lists them."
+_ANOTHER = "Accept another night; `tracekit nightly history` lists them."
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def revocations_of(
     if not revocations:
         raise UsageError(
             f"No accepted change of the night {night} is in force.",
-            hint="`tracekit baseline list` shows the changes in force.",
+            hint="`tracekit nightly baseline list` shows the changes in force.",
         )
     return revocations
 

@@ -318,7 +318,7 @@ class Store:
             return series
         raise UsageError(
             "The history has no series of this.",
-            hint="`tracekit history --metric all` lists those that it has.",
+            hint="`tracekit nightly history --metric all` lists those that it has.",
         )
 
     def samples(self, **selection: Unpack[Wanted]) -> Iterator[dict[str, Any]]:
@@ -460,5 +460,6 @@ def _night(connection: Connection, name: str) -> Night:
 
 def _unknown(name: str) -> UsageError:
     return UsageError(
-        f"The history has no night {name!r}.", hint="`tracekit history` lists the nights it has."
+        f"The history has no night {name!r}.",
+        hint="`tracekit nightly history` lists the nights it has.",
     )

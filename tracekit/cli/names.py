@@ -1,0 +1,91 @@
+"""The names of commands: the headings of the help, and the names of before.
+
+A name of before works for one release. `translate` turns its command line into that of today, so
+that only today's names are registered, completed and shown in the help.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+HEADINGS: Final = {
+    "Capture, or its stages one by one": ("capture", "record", "export", "analyze", "report"),
+    "Recordings, of any origin": ("import", "open", "tables", "query", "convert", "batch"),
+    "Measure and compare": ("compare", "ab", "bench", "nightly", "kernel"),
+    "This machine, and what is on it": ("doctor", "list", "runs"),
+}
+"""The headings of the help, and the names at the top of the tree below each one, in order."""
+
+GROUPS: Final = {
+    "bench": "Measure implementations, and show the limits of the chip.",
+    "kernel": "Check that kernels are right, on any machine.",
+    "list": "List workloads, rules and templates.",
+    "nightly": "Measure a plan's captures, now or every night.",
+    "runs": "Look after runs: list, verify, recover and prune them.",
+}
+"""The groups at the top of the tree, and the purpose of each."""
+
+RENAMED: Final = {
+    "baseline": "nightly baseline",
+    "chip": "bench chip",
+    "gate": "nightly gate",
+    "history": "nightly history",
+    "index": "runs index",
+    "parity": "kernel parity",
+    "prune": "runs prune",
+    "recover": "runs recover",
+    "rules": "list rules",
+    "templates": "list templates",
+    "verify": "runs verify",
+    "verify-kernel": "kernel verify",
+    "workloads": "list workloads",
+}
+"""Names of before and those of today; arguments stay as they are."""
+
+MOVED_OPTIONS: Final = {
+    "bench --tune": "bench tune",
+    "nightly --init": "nightly init",
+    "nightly --rehearse": "nightly rehearse",
+}
+"""Options of before that are commands of their own today."""
+
+RUN: Final = "run"
+RAN_ALONE: Final = ("bench", "nightly")
+"""Groups that were commands before: their own name ran `run`."""
+_HELP = ("--help", "-h")
+
+
+def translate(words: Sequence[str], subcommands: Collection[str]) -> tuple[list[str], str]:
+    """Return a command line in the names of today, and the note on a name of before.
+
+    `subcommands` are the names in the group that the first word names, if it is one. The note is
+    empty if the words are those of today.
+    """
+    if not words:
+        return [], ""
+    first, *rest = words
+    if first in RENAMED:
+        new_name = RENAMED[first]
+        return [*new_name.split(), *rest], _note(first, new_name)
+    if first not in RAN_ALONE:
+        return list(words), ""
+    named_run = rest[:1] == [RUN]
+    old_name = first
+    if named_run:
+        rest = rest[1:]
+        old_name = f"{first} {RUN}"
+    elif rest and (rest[0] in subcommands or rest[0] in _HELP):
+        return list(words), ""
+    for old_option, new_name in MOVED_OPTIONS.items():
+        group, option = old_option.split()
+        if group == first and option in rest:
+            rest.remove(option)
+            return [*new_name.split(), *rest], _note(f"{old_name} {option}", new_name)
+    new_name = f"{first} {RUN}"
+    note = ""
+    if not named_run:
+        note = _note(first, new_name)
+    return [*new_name.split(), *rest], note
+
+
+def _note(old_name: str, new_name: str) -> str:
+    return f"`tracekit {old_name}` is now `tracekit {new_name}`; the old name works in 0.1 only."
