@@ -5,6 +5,7 @@ import json
 import re
 import socket
 import sys
+import unicodedata
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from children import running, started_since
 from tracekit.base import InputError, UsageError
 from tracekit.base.capabilities import Capabilities, Combination
 from tracekit.record.asking import (
+    ALL_QUESTIONS,
     AskedQuestion,
     BeliefAnswer,
     DoctorReport,
@@ -27,7 +29,7 @@ from tracekit.record.asking import (
     report_schema,
     write_report,
 )
-from tracekit.record.doctor.beliefs import (
+from tracekit.record.beliefs import (
     BELIEFS_FILE,
     AnswerVerdict,
     Grade,
@@ -37,21 +39,23 @@ from tracekit.record.doctor.beliefs import (
     find_contradictions,
     read_beliefs,
     render_beliefs,
+    render_value,
     write_beliefs,
 )
 from tracekit.record.doctor.examine import keep
 from tracekit.record.doctor.interview import CommandRecord
-from tracekit.record.doctor.questions import QUESTIONS
 from tracekit.record.doctor.surroundings import DoctorSurroundings
 from tracekit.record.recorder import quiet
-from tracekit.record.xctrace.judgement import TARGET_FAILED
 
 Scenario = Callable[..., None]
 
 AS_BELIEVED, DIFFERS, NOT_ANSWERED = AnswerVerdict
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 # The fake has no --quiet, a layout of its own, and no Instruments with templates; there is no GPU.
-UNKNOWN = {"quiet", "layout", "template-keys", "probe"}
+UNKNOWN = {
+    *("quiet", "layout", "template-keys", "probe"),
+    *("rows", "interpreters", "profiles", "clock-ramp"),
+}
 
 
 def verdicts(report: DoctorReport) -> dict[str, AnswerVerdict]:
@@ -75,7 +79,7 @@ def test_every_question_is_answered_as_believed(scenario: Scenario, tmp_path: Pa
     assert set(verdicts(report).values()) == {AS_BELIEVED, NOT_ANSWERED}
     assert report.xcode_build == "17C529"
     assert [question.name for question in report.questions[:-1]] == [
-        question.name for question in QUESTIONS
+        question.name for question in ALL_QUESTIONS
     ]
     assert all(len(command.stdout) <= 4096 for q in report.questions for command in q.commands)
 
@@ -233,6 +237,28 @@ def test_the_last_probe_answers_for_the_gpu(scenario: Scenario, tmp_path: Path) 
     assert answered["counters-come"] is DIFFERS
 
 
+@pytest.mark.processes
+def test_a_time_that_is_not_measured_to_its_end_is_a_bound(
+    scenario: Scenario, beliefs_file: Path, tmp_path: Path
+) -> None:
+    for number, (key, belief) in enumerate(
+        (("start_delay", "start-seconds"), ("save_delay", "saving-seconds"))
+    ):
+        scenario(**{key: 60})
+        report = ask(("times",), DoctorSurroundings(), tmp_path, quiet, limit=6)
+        answers = {answer.belief: answer for answer in report.questions[0].answers}
+        answer = answers[belief]
+        assert answer.longer, key
+        assert isinstance(answer.value, float), key
+        assert 0.5 <= answer.value <= 6.5, key
+        assert answer.verdict is NOT_ANSWERED, f"{key}: neither long enough, nor measured"
+        assert answer.words.startswith("longer than "), key
+        lesson = learn([save(tmp_path, f"{number}.json", report)], beliefs_file)
+        assert (lesson.refused, lesson.contradictions, lesson.changes) == ((), (), ()), key
+        (learned,) = read_beliefs(beliefs_file)[belief].answers
+        assert learned.longer, key
+
+
 def make_report(**changes: Any) -> DoctorReport:
     fields: dict[str, Any] = {
         "tracekit": "0.1.0", "asked": "2026-11-29T10:00:00+00:00", "machine": {"chip": "Apple M1"},
@@ -265,6 +291,53 @@ def test_a_report_names_no_user_host_hardware_path_or_environment(
     assert not re.search("canary|564D1E2A|/Users|/Volumes|/tmp", written), written
     assert sys.executable not in written
     assert read_report(tmp_path / "report.json").questions[0].answers[0].value == 3
+
+
+HOSTILE = {  # a user, a home folder, a host: what a Mac may call them
+    "plain": ("canaryuser", "canaryhome", "canaryhost.local"),
+    "accents": ("canäryüser", "canârÿ høme", "Canäry-Höst.local"),
+    "other scripts": ("かなりや", "канарейка", "金丝雀的电脑.local"),
+    "marks": ("canary.o'user", "canary (old)", "Canary\u2019s-MacBook.local"),
+    "patterns": ("canary.*+", "canary[a-z]", "canary$host^.local"),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_names_are_left_out_wherever_xctrace_prints_them(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user, home, host = HOSTILE[kind]
+    monkeypatch.setattr(getpass, "getuser", lambda: user)
+    monkeypatch.setattr(socket, "gethostname", lambda: host)
+    monkeypatch.setenv("HOME", f"/Users/{home}")
+    short_host = host.removesuffix(".local")
+    text = "\n".join(
+        (
+            f"Cannot attach: {user} is not in _developer ({host})",
+            f"Launch_{user}_2026-11-29.trace on {short_host.upper()}",
+            f"Provided device parameter '{short_host}' is ambiguous",
+            f"/Users/{home}/Secret Project/Its Parts/x.trace could not be written",
+            f"the folder {home} of {user}",
+            unicodedata.normalize("NFD", f"decomposed, as files have it: {user}, {home}"),
+            "564d1e2a-0000-1111-2222-cafebabe0000 564D1E2A000011112222CAFEBABE0000",
+            "ethernet ca:fe:ba:be:00:01",
+        )
+    )
+    argv = ("/X/xctrace", "record", "--env", f"TOKEN={user} secret-canary", "--launch", "--", user)
+    command = CommandRecord(argv, 2, text, text, 1)
+    answers = (
+        BeliefAnswer("line-started", "Ctrl-C to", DIFFERS, f"{user} hält {host} an"),
+        BeliefAnswer("early-end-code", 0, NOT_ANSWERED, None, f"xctrace ended: {text}"),
+    )
+    asked = AskedQuestion("q", "A question?", answers, (command,))
+    machine = {"chip": f"Apple M1 of {user}", "os": f"macOS of {host}"}
+    write_report(make_report(questions=(asked,), machine=machine), tmp_path / "report.json")
+    document = json.loads((tmp_path / "report.json").read_text())
+    written = unicodedata.normalize("NFC", json.dumps(document, ensure_ascii=False)).casefold()
+    for name in (user, home, host, short_host, "Secret Project", "Parts", "secret-canary"):
+        assert name.casefold() not in written, name
+    for hardware in ("564d1e2a", "ca:fe:ba"):
+        assert hardware not in written, hardware
 
 
 def test_the_schema_is_published_and_fits(
@@ -358,6 +431,9 @@ def test_a_belief_judges_values_of_its_type() -> None:
         (replace(BELIEF, at_most=True), 5.1, DIFFERS),
     ):
         assert belief.judge(value) is verdict, (belief, value)
+    for seconds, verdict in ((4.9, NOT_ANSWERED), (5, DIFFERS), (6, DIFFERS)):
+        timed = replace(BELIEF, at_most=True)
+        assert timed.judge(seconds, longer=True) is verdict, seconds
 
 
 def test_a_machine_has_its_latest_answer_only() -> None:
@@ -369,15 +445,20 @@ def test_a_machine_has_its_latest_answer_only() -> None:
     timed = replace(BELIEF, at_most=True, answers=(old, replace(new, chip="Apple M4")))
     assert list(find_contradictions({"q": timed})) == []  # both are short enough
     assert len(list(find_contradictions({"q": replace(timed, expected=3)}))) == 1
+    bound = replace(old, value=5, longer=True)
+    bounded = replace(timed, answers=(bound, replace(new, chip="Apple M4")))
+    assert list(find_contradictions({"q": replace(bounded, expected=6)})) == []
+    (sides,) = find_contradictions({"q": replace(bounded, expected=4.5)})
+    assert "differs on Apple M1" in sides
 
 
 def test_the_file_of_beliefs_is_whole_and_agrees_with_the_code(tmp_path: Path) -> None:
     beliefs = read_beliefs()
     assert render_beliefs(beliefs) == BELIEFS_FILE.read_text()
     asked = {belief.question for belief in beliefs.values()}
-    assert asked == {question.name for question in QUESTIONS} | {"probe"}
-    assert beliefs["failed-target-code"].expected == TARGET_FAILED
-    belief = replace(BELIEF, answers=(LearnedAnswer('"é"\n', "1", "2", "3", True, "4"),))
+    assert asked == {question.name for question in ALL_QUESTIONS} | {"probe", ""}
+    learned = LearnedAnswer('"é" \\', "1", "2", "3", virtual=True, asked="4", longer=True)
+    belief = replace(BELIEF, expected="text", lower=1, upper=2.5e3, answers=(learned,))
     write_beliefs({"q": belief}, tmp_path / "b.toml")
     assert read_beliefs(tmp_path / "b.toml") == {"q": belief}
     (tmp_path / "b.toml").write_text('[q]\ngrade = "sure"\n')
@@ -400,8 +481,8 @@ _HEAD = """\
 # Open points about xctrace
 
 tracekit was written without a Mac at hand. Each row is a belief about `xctrace`, with its grade and
-its source, and the question of `tracekit doctor --questions` that asks it. This page is made of
-`tracekit/record/doctor/beliefs.toml`; `tracekit doctor --learn` adds the answers of
+its source, and the question of `tracekit doctor --questions` that asks it. The code acts on these
+values, which `tracekit/record/beliefs.toml` holds; `tracekit doctor --learn` adds the answers of
 [reports](../how-to/check-a-machine.md#answer-the-open-questions).
 """
 _TITLES = {
@@ -426,14 +507,14 @@ def write_page() -> str:
 
 
 def cells_of(belief: ToolBelief) -> list[str]:
-    expected = json.dumps(belief.expected)
-    answers = [f"{json.dumps(answer.value)} on {answer.place}" for answer in belief.answers]
+    expected = render_value(belief.expected)
+    answers = [f"{answer.words} on {answer.place}" for answer in belief.answers]
     return [
         belief.words,
         f"at most {expected}" if belief.at_most else expected,
         belief.source,
         belief.response,
-        f"`{belief.question}`",
+        f"`{belief.question}`" if belief.question else "none",
         "; ".join(answers) or "none yet",
     ]
 
@@ -475,6 +556,7 @@ def test_the_command_asks_writes_and_learns(
         "added": 0,
         "refused": ["old.json: there is no belief 'no-such-belief'."],
         "contradictions": [],
+        "changes": [],
     }
     for words, said in (
         (("doctor", "blank"), "'blank' is neither asked nor learned from"),

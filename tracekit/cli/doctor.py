@@ -28,7 +28,7 @@ Report = Annotated[
     Path | None, option("FILE", "Ask, and write all answers to a file to send.", "--report")
 ]
 Learn = Annotated[
-    bool, flag("--learn", "Add the answers of reports to the beliefs of this checkout.")
+    bool, flag("--learn", "Add the answers of reports to the beliefs that tracekit acts on.")
 ]
 
 Compare = Annotated[
@@ -51,11 +51,12 @@ def doctor(
     Exit code 0: this machine can record; 3: something failed, and the fix is printed; 4: something
     that recording needs could not be determined.
 
-    --questions makes small experiments with xctrace, each of at most a minute, and compares the
+    --questions makes small experiments with xctrace, most of at most a minute, and compares the
     answers with the beliefs of tracekit. It records a sleeping program, and leaves nothing. Exit
     code 0: all as believed; 1: something differs; 4: something was not answered. --report FILE
     writes the answers as JSON, without names of people, machines and folders. --learn FILE …
-    merges reports into the beliefs, and shows contradictions.
+    merges reports into the beliefs, and shows contradictions and changes: tracekit acts on an
+    answer with the Xcode that gave it, unless machines contradict each other.
 
     --compare RUN exports each table of a bundle that was never compared, and compares it with the
     direct reading, cell by cell. That takes minutes; an interrupted comparison goes on at its
@@ -115,9 +116,7 @@ def _ask(names: list[str], file: Path | None, *, json: bool) -> None:
     else:
         rows: list[tuple[str, str, str]] = []
         for question in answered.questions:
-            for answer in question.answers:
-                shown = answer.reason or f"{answer.value} (expected {answer.expected})"
-                rows.append((answer.verdict, answer.belief, shown))
+            rows += [(answer.verdict, answer.belief, answer.words) for answer in question.answers]
         console.table(("verdict", "belief", "answer"), rows)
     if file is not None:
         console.show_hint(f"Read {file} before you send it: it should name nobody.")
@@ -137,6 +136,8 @@ def _learn(names: list[str], *, json: bool) -> None:
         return
     console.show_line(f"{lesson.added} answers are new.")
     console.show_warnings(lesson.refused)
+    for change in lesson.changes:
+        console.show_line(f"changed: {change}")
     for contradiction in lesson.contradictions:
         console.show_line(f"contradiction: {contradiction}")
 

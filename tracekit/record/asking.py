@@ -13,26 +13,31 @@ import psutil
 from tracekit.base import InputError, Recording, UsageError, decode_json, own_version, require, save
 from tracekit.base import capabilities as base_capabilities
 from tracekit.base import files as base_files
-from tracekit.machine import describe
-from tracekit.record.direct_reading import recall
-from tracekit.record.doctor.beliefs import (
-    BELIEFS_FILE,
+from tracekit.machine import chips, describe
+from tracekit.record.beliefs import (
     AnswerVerdict,
     LearnedAnswer,
+    LongerThan,
     ToolBelief,
     Value,
     add_answers,
     beliefs_of,
+    describe_changes,
+    find_beliefs_file,
     find_contradictions,
     read_beliefs,
     write_beliefs,
 )
+from tracekit.record.direct_reading import recall
 from tracekit.record.doctor.examine import recall_probe
+from tracekit.record.doctor.gpu_questions import GPU_QUESTIONS
 from tracekit.record.doctor.interview import (
-    LIMIT,
+    Answer,
     CommandRecord,
+    GpuExperiment,
     Interview,
     NotAnsweredError,
+    Observed,
     Trial,
 )
 from tracekit.record.doctor.questions import QUESTIONS, DoctorQuestion
@@ -44,19 +49,32 @@ from tracekit.record.xctrace.claim import Premises, claim_machine
 from tracekit.tables import Bundle
 
 REPORT_FORMAT = 1
+ALL_QUESTIONS = (*QUESTIONS, *GPU_QUESTIONS)
 _PROBE = "probe"
 _UNOBSERVED = "the question did not observe it"
 
 
 @dataclass(frozen=True)
 class BeliefAnswer:
-    """One belief and the answer: the observed value, or the reason for none."""
+    """One belief and the answer: the observed value, or the reason for none.
+
+    A `longer` value is a time that was not measured to its end.
+    """
 
     belief: str
     expected: Value
     verdict: AnswerVerdict
     value: Value | None = None
     reason: str = ""
+    longer: bool = False
+
+    @property
+    def words(self) -> str:
+        """The answer in words."""
+        if self.value is None:
+            return self.reason
+        bound = "longer than " if self.longer else ""
+        return f"{bound}{self.value} (expected {self.expected})"
 
 
 @dataclass(frozen=True)
@@ -110,13 +128,14 @@ def ask(
     notes: Path,
     progress: Progress,
     *,
-    limit: float = LIMIT,
+    limit: float | None = None,
     premises: Premises | None = None,
+    gpu: GpuExperiment | None = None,
 ) -> DoctorReport:
     """Ask the named questions, by default all, and return the report of this machine.
 
-    Each question has a folder of its own, `limit` seconds, and ends all that it started. Questions
-    about the GPU are answered by the last probe. `notes` is the folder of earlier results.
+    Each question has a folder of its own, its own limit or `limit` seconds, and ends all that it
+    started. The last probe answers as well. `notes` is the folder of earlier results.
 
     Raises:
         UsageError: There is no such question.
@@ -125,16 +144,27 @@ def ask(
     questions = choose_questions(names)
     beliefs = read_beliefs()
     tool = xctrace_here()
+    is_virtual = bool(surroundings.machine.is_virtual)
     capabilities = recall_probe(surroundings.identity, notes)
     asked: list[AskedQuestion] = []
     schemas: dict[str, tuple[str, ...]] = {}
     with tempfile.TemporaryDirectory(prefix="tracekit-questions-") as name:
         folder = Path(name)
         with claim_machine(Recording(folder), premises or Premises()) as claim:
-            interview = Interview(tool, folder, claim.supervisor, limit)
+            interview = Interview(
+                tool,
+                folder,
+                claim.supervisor,
+                surroundings.machine.chip,
+                gpu or GpuExperiment(),
+            )
             for number, question in enumerate(questions, 1):
                 progress(f"{number} of {len(questions)}: {question.words}")
-                asked.append(_ask_question(question, interview, beliefs))
+                if question.needs_gpu and is_virtual:
+                    asked.append(_refuse(question, beliefs))
+                else:
+                    seconds = question.limit if limit is None else limit
+                    asked.append(_ask_question(question, interview, beliefs, seconds))
             schemas = _read_schemas(interview)
     if not names:
         asked.append(_answer_by_probe(capabilities, beliefs))
@@ -143,7 +173,7 @@ def ask(
         tracekit=own_version(),
         asked=datetime.now(UTC).isoformat(timespec="seconds"),
         machine=_describe_machine(surroundings),
-        virtual=is_virtual(surroundings),
+        virtual=is_virtual,
         system_build=surroundings.identity.system_build,
         xcode_build=tool.version.build,
         xctrace=tool.version.text,
@@ -160,23 +190,27 @@ def ask(
 
 def choose_questions(names: Sequence[str]) -> tuple[DoctorQuestion, ...]:
     """Return the questions of these names, all without any; raise UsageError for others."""
-    by_name = {question.name: question for question in QUESTIONS}
+    by_name = {question.name: question for question in ALL_QUESTIONS}
     for name in names:
         require(name, by_name, "question")
     if not names:
-        return QUESTIONS
+        return ALL_QUESTIONS
     return tuple(by_name[name] for name in dict.fromkeys(names))
 
 
 def _ask_question(
-    question: DoctorQuestion, interview: Interview, beliefs: Mapping[str, ToolBelief]
+    question: DoctorQuestion,
+    interview: Interview,
+    beliefs: Mapping[str, ToolBelief],
+    limit: float,
 ) -> AskedQuestion:
-    observed: Mapping[str, Value] = {}
+    observed: Observed = {}
     reason = _UNOBSERVED
-    with Trial(interview, interview.folder / question.name) as trial:
+    with Trial(interview, interview.folder / question.name, limit) as trial:
         try:
             observed = question.ask(trial)
         except NotAnsweredError as error:
+            observed = error.observed
             reason = str(error)
         except (OSError, ValueError, psutil.Error) as error:
             reason = f"the question failed: {type(error).__name__}"
@@ -184,22 +218,35 @@ def _ask_question(
     return AskedQuestion(question.name, question.words, answers, tuple(trial.commands))
 
 
+def _refuse(question: DoctorQuestion, beliefs: Mapping[str, ToolBelief]) -> AskedQuestion:
+    answers = _judge(beliefs_of(question.name, beliefs), {}, chips.VIRTUAL_GPU.removesuffix("."))
+    return AskedQuestion(question.name, question.words, answers)
+
+
 def _judge(
-    beliefs: Mapping[str, ToolBelief], observed: Mapping[str, Value], reason: str
+    beliefs: Mapping[str, ToolBelief], observed: Observed, reason: str
 ) -> tuple[BeliefAnswer, ...]:
     answers: list[BeliefAnswer] = []
     for name, belief in beliefs.items():
-        value = observed.get(name)
-        verdict = belief.judge(value)
-        words = reason if value is None else ""
-        answers.append(BeliefAnswer(name, belief.expected, verdict, value, words))
+        answers.append(_judge_answer(name, belief, observed.get(name), reason))
     return tuple(answers)
+
+
+def _judge_answer(
+    name: str, belief: ToolBelief, answer: Answer | None, reason: str
+) -> BeliefAnswer:
+    if answer is None:
+        return BeliefAnswer(name, belief.expected, belief.judge(None), None, reason)
+    if isinstance(answer, LongerThan):
+        verdict = belief.judge(answer.seconds, longer=True)
+        return BeliefAnswer(name, belief.expected, verdict, answer.seconds, reason, longer=True)
+    return BeliefAnswer(name, belief.expected, belief.judge(answer), answer)
 
 
 def _answer_by_probe(
     capabilities: base_capabilities.Capabilities | None, beliefs: Mapping[str, ToolBelief]
 ) -> AskedQuestion:
-    observed: dict[str, Value] = {}
+    observed: dict[str, Answer] = {}
     reason = "this machine was never probed: `tracekit doctor --probe`"
     if capabilities is not None:
         reason = "the probe did not tell"
@@ -227,12 +274,6 @@ def _read_schemas(interview: Interview) -> dict[str, tuple[str, ...]]:
     for store in stores:
         schemas[store.schema] = tuple(column.mnemonic for column in store.columns)
     return schemas
-
-
-def is_virtual(surroundings: DoctorSurroundings) -> bool:
-    """Return whether the machine is virtual, so that its GPU proves nothing about a chip."""
-    answer = surroundings.answer("/usr/sbin/sysctl", "-n", "kern.hv_vmm_present")
-    return answer == "1" or "virtual" in surroundings.machine.chip.lower()
 
 
 _CLASS = ("system", "os", "architecture", "chip", "gpu_cores", "memory", "python", "mlx", "rosetta")
@@ -274,18 +315,23 @@ def read_report(file: Path) -> DoctorReport:
 
 @dataclass(frozen=True)
 class Lesson:
-    """The result of learning: how many answers are new, and remarks on the others."""
+    """The result of learning: how many answers are new, and remarks on the others.
+
+    `changes` are the values that tracekit acts on instead of the expected ones.
+    """
 
     added: int
     refused: tuple[str, ...]
     contradictions: tuple[str, ...]
+    changes: tuple[str, ...]
 
 
-def learn(files: Sequence[Path], beliefs_file: Path = BELIEFS_FILE) -> Lesson:
-    """Merge the answers of reports into the file of beliefs.
+def learn(files: Sequence[Path], beliefs_file: Path | None = None) -> Lesson:
+    """Merge the answers of reports into a file of beliefs, by default the one in use.
 
-    A virtual machine proves nothing about capabilities: these answers of it are refused. Machines
-    that contradict each other all stay.
+    Answers that cannot be true are refused, and those of a virtual machine about capabilities,
+    because it proves nothing about them. Machines that contradict each other all stay, and then the
+    expected value counts.
 
     Raises:
         UsageError: There is no report.
@@ -296,23 +342,37 @@ def learn(files: Sequence[Path], beliefs_file: Path = BELIEFS_FILE) -> Lesson:
         raise UsageError("Name the reports to learn from.", hint="tracekit doctor --learn FILE …")
     reports = [read_report(file) for file in files]
     beliefs = read_beliefs(beliefs_file)
+    beliefs_file = beliefs_file or find_beliefs_file()
     refused: list[str] = []
     added = 0
     for file, report in zip(files, reports, strict=True):
         for answer in _answers_of(report):
             belief = beliefs.get(answer.belief)
-            if belief is None:
-                refused.append(f"{file.name}: there is no belief {answer.belief!r}.")
-            elif belief.capability and report.virtual:
-                refused.append(
-                    f"{file.name}: {answer.belief} is a capability, and the machine is virtual."
-                )
-            elif answer.value is not None:
-                new = add_answers(belief, [_learned(report, answer.value)])
-                added += new != belief
-                beliefs[answer.belief] = new
+            reason = _find_refusal(belief, answer, report)
+            if belief is None or reason:
+                refused.append(f"{file.name}: {reason}.")
+                continue
+            new = add_answers(belief, [_make_answer(report, answer)])
+            added += new != belief
+            beliefs[answer.belief] = new
     write_beliefs(beliefs, beliefs_file)
-    return Lesson(added, tuple(refused), tuple(find_contradictions(beliefs)))
+    contradictions = tuple(find_contradictions(beliefs))
+    return Lesson(added, tuple(refused), contradictions, tuple(describe_changes(beliefs)))
+
+
+def _find_refusal(belief: ToolBelief | None, answer: BeliefAnswer, report: DoctorReport) -> str:
+    """Return why an answer is not learned; empty if it is."""
+    if belief is None:
+        return f"there is no belief {answer.belief!r}"
+    if belief.capability and report.virtual:
+        return f"{answer.belief} is a capability, and the machine is virtual"
+    assert answer.value is not None
+    misfit = belief.describe_misfit(answer.value)
+    if misfit:
+        return f"{answer.belief}: {misfit}"
+    if answer.longer and not belief.at_most:
+        return f"{answer.belief} is not a time"
+    return ""
 
 
 def _answers_of(report: DoctorReport) -> list[BeliefAnswer]:
@@ -322,8 +382,14 @@ def _answers_of(report: DoctorReport) -> list[BeliefAnswer]:
     return answers
 
 
-def _learned(report: DoctorReport, value: Value) -> LearnedAnswer:
-    chip = str(report.machine.get("chip", ""))
+def _make_answer(report: DoctorReport, answer: BeliefAnswer) -> LearnedAnswer:
+    assert answer.value is not None
     return LearnedAnswer(
-        value, report.xcode_build, report.system_build, chip, report.virtual, report.asked
+        value=answer.value,
+        xcode=report.xcode_build,
+        system=report.system_build,
+        chip=str(report.machine.get("chip", "")),
+        virtual=report.virtual,
+        asked=report.asked,
+        longer=answer.longer,
     )

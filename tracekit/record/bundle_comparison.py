@@ -228,8 +228,8 @@ def _list_unreadable(run: BundleRun) -> list[ComparedTable]:
 def _add(memory: KnownBundles, store: TableStore, table: ComparedTable) -> KnownBundles:
     """Return the comparisons with one more; a difference of one table counts for its form."""
     form = shape(store)
-    earlier = memory.tables.get(form)
-    if earlier is not None and earlier.difference:
+    old_table = memory.tables.get(form)
+    if old_table is not None and old_table.difference:
         return memory
     checked_table = Checked(store.schema, table.rows, make_timestamp(), table.difference)
     return replace(memory, tables={**memory.tables, form: checked_table})

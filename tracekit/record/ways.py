@@ -24,6 +24,7 @@ from tracekit.base import (
     make_timestamp,
     save,
 )
+from tracekit.record.beliefs import choose_truth
 from tracekit.record.direct_reading import note_file, read_note
 from tracekit.record.doctor.examine import resolve_plan
 from tracekit.record.doctor.surroundings import DoctorSurroundings
@@ -89,7 +90,10 @@ def _resolve_way(
     """Return the plan with the way that was kept, if it left the choice, and a note on it."""
     if not leaves_way_open(plan, recorder):
         return plan, ()
-    way = recall_way(_identify(recorder), files.notes_folder())
+    identity = _identify(recorder)
+    way = recall_way(identity, files.notes_folder())
+    if not way.method and matrix is None and _is_attaching_better(identity):
+        return replace(plan, method="attach"), (_LEARNED_WAY,)
     if not way.method or (matrix is not None and matrix.probed > way.kept):
         return plan, ()
     note = (
@@ -97,6 +101,21 @@ def _resolve_way(
         "on this machine with this Xcode. `--method` chooses."
     )
     return replace(plan, method=way.method), (note,)
+
+
+_LEARNED_WAY = (
+    "The workload was recorded by attaching to it: machines with this chip and this Xcode answered "
+    "that launching gives no rows. `--method` chooses."
+)
+
+
+def _is_attaching_better(identity: capabilities.Identity) -> bool:
+    """Return whether only attaching gives rows, by the beliefs about this chip and Xcode."""
+    rows_by_mode: dict[str, bool] = {}
+    for mode in ("launch", "attach"):
+        belief = f"{mode}-gives-rows"
+        rows_by_mode[mode] = choose_truth(belief, identity.xcode_build, identity.chip)
+    return rows_by_mode["attach"] and not rows_by_mode["launch"]
 
 
 def leaves_way_open(plan: Plan, recorder: Recorder) -> bool:
@@ -205,7 +224,9 @@ def _note(first: WayOutcome, second: WayOutcome) -> str:
 
 
 def _keep(recorder: Recorder, mode: capabilities.Mode) -> str:
-    """Keep the way for this machine; return a sentence on it."""
+    """Keep the way for this machine, unless it is virtual; return a sentence on it."""
+    if DoctorSurroundings().machine.is_virtual:
+        return "The way is not kept: this Mac is a virtual machine."
     identity = _identify(recorder)
     folder = files.notes_folder()
     try:

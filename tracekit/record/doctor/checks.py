@@ -19,6 +19,7 @@ import msgspec
 import psutil
 
 from tracekit.base import (
+    InputError,
     ToolError,
     TracekitError,
     UsageError,
@@ -32,6 +33,8 @@ from tracekit.machine import (
     find_rejections,
 )
 from tracekit.machine import unknown as not_known
+from tracekit.record.beliefs import VARIABLE as BELIEFS_VARIABLE
+from tracekit.record.beliefs import describe_changes, find_contradictions, read_beliefs
 from tracekit.record.doctor.surroundings import DoctorSurroundings
 from tracekit.record.host.sampler import Sampler, read_samples
 from tracekit.record.supervisor import size
@@ -328,6 +331,21 @@ def _xctrace(surroundings: DoctorSurroundings) -> MachineFact:
     return ok(f"{version.text}: by its build {version.build}, of Xcode {version.xcode}")
 
 
+def _beliefs(_: DoctorSurroundings) -> MachineFact:
+    try:
+        beliefs = read_beliefs()
+    except InputError as error:
+        return failed(error.message, f"`unset {BELIEFS_VARIABLE}`, or repair the file.")
+    contradictions = list(find_contradictions(beliefs))
+    if contradictions:
+        words = f"Machines contradict each other, so the expected values count: {contradictions[0]}"
+        return warning(words, "Ask this machine: `tracekit doctor --questions`.")
+    changes = list(describe_changes(beliefs))
+    if changes:
+        return ok(f"{len(changes)} of {len(beliefs)} changed by answers: {' '.join(changes)}")
+    return ok(f"{len(beliefs)} about xctrace, with their expected values")
+
+
 def _template(surroundings: DoctorSurroundings) -> MachineFact:
     absence_fact = failed(
         f"This Xcode has no template {plan.METAL_SYSTEM_TRACE!r}.",
@@ -483,6 +501,7 @@ CHECKS: tuple[DoctorCheck, ...] = (
     DoctorCheck("mlx", _mlx),
     DoctorCheck("developer folder", _developer_folder, "xcode"),
     DoctorCheck("xctrace", _xctrace, "xcode"),
+    DoctorCheck("beliefs", _beliefs, "xctrace"),
     DoctorCheck("template", _template, "xcode"),
     DoctorCheck("gpu counters", _gpu_counters, "xcode"),
     DoctorCheck("developer mode", _developer_mode, "mac"),

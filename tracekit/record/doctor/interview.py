@@ -9,13 +9,15 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import TimeoutExpired
 from typing import Self
 
 from tracekit.base import TracekitError, processes, run
+from tracekit.record.beliefs import LongerThan, Value, list_texts
+from tracekit.record.doctor.interpreters import Interpreter
 from tracekit.record.supervisor import Supervisor
 from tracekit.record.xctrace.command import tool_environment
 from tracekit.record.xctrace.tool import Xctrace
@@ -23,12 +25,28 @@ from tracekit.record.xctrace.tool import Xctrace
 TEMPLATE = "Time Profiler"  # in every Xcode; it needs neither a GPU nor counters
 LIMIT = 60.0  # seconds of one question
 KEPT_BYTES = 4096  # of each stream of a command
+GPU_WORK = Path(__file__).with_name("gpu_work.py")
 _POLL = 0.05
 _GRACE = 5.0
 
 
+Answer = Value | LongerThan
+Observed = Mapping[str, Answer]
+
+
 class NotAnsweredError(Exception):
-    """A question found no answer; its text is the reason, without a full stop."""
+    """A question found no answer; its text is the reason, without a full stop.
+
+    `observed` holds the answers that it found before.
+    """
+
+    def __init__(self, reason: str, observed: Observed | None = None) -> None:
+        super().__init__(reason)
+        self.observed = observed or {}
+
+
+class OutOfTimeError(NotAnsweredError):
+    """The time of a question is over."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +70,35 @@ def shorten(text: str) -> str:
     return text.encode()[:KEPT_BYTES].decode(errors="ignore")
 
 
+def says(output: str, *beliefs: str) -> bool:
+    """Return whether an output has a line of one of these beliefs."""
+    return any(text in output for text in _list_texts(beliefs))
+
+
+def _list_texts(beliefs: Iterable[str]) -> list[str]:
+    texts: list[str] = []
+    for belief in beliefs:
+        texts += list_texts(belief)
+    return texts
+
+
 def sleeper(seconds: float) -> tuple[str, ...]:
     """Return the command of a small program that sleeps; it can be launched and attached to."""
     return (sys.executable, "-I", "-S", "-c", f"import time; time.sleep({seconds})")
+
+
+@dataclass(frozen=True)
+class GpuExperiment:
+    """The means of the questions about the GPU; tests have others.
+
+    `program` is the one that dispatches, `haste` shortens its pauses. Without `interpreters`, those
+    of the machine are tried. Template files are searched for in `home`, too.
+    """
+
+    program: Path = GPU_WORK
+    haste: float = 1.0
+    interpreters: tuple[Interpreter, ...] = ()
+    home: Path = field(default_factory=Path.home)
 
 
 @dataclass
@@ -64,7 +108,8 @@ class Interview:
     tool: Xctrace
     folder: Path
     supervisor: Supervisor
-    limit: float = LIMIT
+    chip: str = ""
+    gpu: GpuExperiment = field(default_factory=GpuExperiment)
     plain: "PlainRecording | None" = None  # that several questions share, once one has made it
 
     def plain_recording(self, trial: "Trial") -> "PlainRecording":
@@ -103,16 +148,22 @@ class ToolProcess:
             )
         trial.children.append(self.child)
 
-    def wait_for(self, words: str) -> float:
-        """Return the seconds from the start until it printed some words.
+    def wait_for(self, *beliefs: str) -> float:
+        """Return the seconds from the start until it printed a line of one of these beliefs.
 
-        Raise NotAnsweredError if it ends before, or the question's time is over.
+        Raise NotAnsweredError if it ends before, OutOfTimeError if the question's time is over.
         """
-        while words not in self.output():
-            if self.child.exit_status is not None and words not in self.output():
-                raise NotAnsweredError(f"xctrace ended before it said {words!r}: {self._summary()}")
+        while not says(self.output(), *beliefs):
+            if self.child.exit_status is not None and not says(self.output(), *beliefs):
+                words = " or ".join(repr(text) for text in _list_texts(beliefs))
+                raise NotAnsweredError(f"xctrace ended before it said {words}: {self._summary()}")
             self._trial.pause()
         self.child.note_descendants()
+        return self.seconds
+
+    @property
+    def seconds(self) -> float:
+        """The seconds since its start."""
         return time.monotonic() - self._began
 
     def output(self) -> str:
@@ -144,6 +195,7 @@ class Trial:
 
     interview: Interview
     folder: Path
+    limit: float = LIMIT
     commands: list[CommandRecord] = field(default_factory=list[CommandRecord])
     children: list[processes.Child] = field(default_factory=list[processes.Child])
     _until: float = 0.0
@@ -151,7 +203,7 @@ class Trial:
     def __enter__(self) -> Self:
         """Make the folder; the time begins."""
         self.folder.mkdir(parents=True)
-        self._until = time.monotonic() + self.interview.limit
+        self._until = time.monotonic() + self.limit
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -165,10 +217,10 @@ class Trial:
 
     @property
     def remaining(self) -> float:
-        """Seconds that the question may still take; raise NotAnsweredError if there are none."""
+        """Seconds that the question may still take; raise OutOfTimeError if there are none."""
         seconds = self._until - time.monotonic()
         if seconds <= 0:
-            raise NotAnsweredError(f"it took longer than {self.interview.limit:g} s")
+            raise OutOfTimeError(f"it took longer than {self.limit:g} s")
         return seconds
 
     def pause(self) -> None:
@@ -187,8 +239,8 @@ class Trial:
         try:
             done = run(argv, self.remaining, env=env or self.environment(), start=start)
         except TimeoutExpired:
-            raise NotAnsweredError(
-                f"xctrace {words[0]} did not end within {self.interview.limit:g} s"
+            raise OutOfTimeError(
+                f"xctrace {words[0]} did not end within {self.limit:g} s"
             ) from None
         except (OSError, TracekitError) as error:
             raise NotAnsweredError(f"xctrace cannot be started: {error}") from error
@@ -207,14 +259,24 @@ class Trial:
         argv = (self.interview.tool.path, *words)
         return ToolProcess(self, argv, env or self.environment())
 
+    def wait(self, seconds: float) -> None:
+        """Wait for some seconds of the time that remains."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.pause()
+
     def start_target(self, seconds: float) -> processes.Child:
         """Start a small program to attach to; it ends with the question at the latest."""
+        return self.start_program(sleeper(seconds))
+
+    def start_program(self, argv: Sequence[str], **variables: str) -> processes.Child:
+        """Start a program with more variables; it ends with the question at the latest."""
         null = os.open(os.devnull, os.O_WRONLY)
         try:
             child = self.interview.supervisor.start(
-                sleeper(seconds),
+                argv,
                 processes.StopPolicy(),
-                env=self.environment(),
+                env=self.environment(**variables),
                 stdout=null,
                 stderr=null,
             )
@@ -249,9 +311,19 @@ class Trial:
 def _record_plainly(trial: Trial, bundle: Path) -> PlainRecording:
     words = ("record", "--template", TEMPLATE, "--time-limit", "1s", "--output", str(bundle))
     process = trial.start(*words, "--no-prompt", "--launch", "--", *sleeper(10))
-    start_seconds = process.wait_for("Ctrl-C to stop the recording")
-    stop_seconds = process.wait_for("ending recording")
-    command = process.finish()
-    if "Output file saved" not in command.stdout:
+    observed: dict[str, Answer] = {}
+    try:
+        start_seconds = process.wait_for("line-started")
+    except OutOfTimeError as error:
+        observed["start-seconds"] = LongerThan(round(process.seconds, 1))
+        raise OutOfTimeError(str(error), observed) from error
+    observed["start-seconds"] = round(start_seconds, 1)
+    stop_seconds = process.wait_for("line-limit", "line-exited")
+    try:
+        command = process.finish()
+    except OutOfTimeError as error:
+        observed["saving-seconds"] = LongerThan(round(process.seconds - stop_seconds, 1))
+        raise OutOfTimeError(str(error), observed) from error
+    if not says(command.stdout, "line-saved"):
         raise NotAnsweredError(f"nothing could be recorded: exit code {command.returncode}")
     return PlainRecording(bundle, command, start_seconds, command.seconds - stop_seconds)

@@ -3,40 +3,50 @@
 A question observes a value for each belief that names it; `ToolBelief.judge` judges the values.
 """
 
+import re
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import psutil
 
 from tracekit.base import InputError, processes
-from tracekit.record.doctor.beliefs import Value
+from tracekit.record.beliefs import LongerThan, list_texts
 from tracekit.record.doctor.interview import (
+    LIMIT,
     TEMPLATE,
+    Answer,
     CommandRecord,
     NotAnsweredError,
+    Observed,
+    OutOfTimeError,
     Trial,
+    says,
     sleeper,
 )
 from tracekit.record.xctrace.recovering import find_raw_data
 from tracekit.record.xctrace.templates import template_files
 from tracekit.tables import Bundle
 
-Observed = Mapping[str, Value]
-_STARTED = "Ctrl-C to stop the recording"
-_LIMIT_REACHED = "Reached specified time limit"
+_STARTED = "line-started"
+_LIMIT_REACHED = "line-limit"
 _NOBODY = "999999"  # no process of macOS has this number: they end at 99998
 _CANARY = "TRACEKIT_QUESTION"
 
 
 @dataclass(frozen=True)
 class DoctorQuestion:
-    """One question: its words, and the experiment that answers it."""
+    """One question: its words, the experiment that answers it, and the seconds that it may take.
+
+    One that `needs_gpu` is not asked on a virtual machine.
+    """
 
     name: str
     words: str
     ask: Callable[[Trial], Observed]
+    limit: float = LIMIT
+    needs_gpu: bool = False
 
 
 def _launch(trial: Trial, name: str, *options: str, seconds: float = 3) -> CommandRecord:
@@ -70,7 +80,7 @@ def _is_refused(trial: Trial, command: CommandRecord, name: str) -> bool:
 
 
 def _starts(trial: Trial, command: CommandRecord) -> bool:
-    if _STARTED in command.stdout:
+    if says(command.stdout, _STARTED):
         return True
     _require_recording(trial)
     return False
@@ -118,7 +128,7 @@ def _composite_limit(trial: Trial) -> Observed:
 def _quiet_output(trial: Trial) -> Observed:
     command = _launch(trial, "quiet", "--quiet")
     _require_bundle(trial, command, "quiet")
-    return {"quiet-hides-start": _STARTED not in command.stdout}
+    return {"quiet-hides-start": not says(command.stdout, _STARTED)}
 
 
 def _require_bundle(trial: Trial, command: CommandRecord, name: str) -> None:
@@ -163,13 +173,13 @@ def _environment(trial: Trial) -> Observed:
 def _sigint_while_starting(trial: Trial) -> Observed:
     words = trial.record_words("early", limit="4s")
     process = trial.start(*words, "--launch", "--", *sleeper(20))
-    process.wait_for("Starting recording with")
-    is_early = _STARTED not in process.output()
+    process.wait_for("line-announced")
+    is_early = not says(process.output(), _STARTED)
     process.child.send(signal.SIGINT)
     command = process.finish()
     if not is_early:
         raise NotAnsweredError("it recorded before it could be asked to stop")
-    return {"sigint-while-starting-ends-it": _LIMIT_REACHED not in command.stdout}
+    return {"sigint-while-starting-ends-it": not says(command.stdout, _LIMIT_REACHED)}
 
 
 def _sigint_launched(trial: Trial) -> Observed:
@@ -183,8 +193,9 @@ def _sigint_launched(trial: Trial) -> Observed:
     if not targets:
         raise NotAnsweredError("the launched program was not found among xctrace's children")
     return {
-        "sigint-saves": "Output file saved" in command.stdout,
-        "sigint-line": "Stopping recording" in command.stdout,
+        **_cut_line(command, 2, "line-stopping"),
+        "sigint-saves": says(command.stdout, "line-saved"),
+        "sigint-line": says(command.stdout, "line-stopping"),
         "sigint-launched-code": command.returncode,
         "sigint-ends-target": not any(target.is_running() for target in targets),
     }
@@ -216,7 +227,7 @@ def _sigterm(trial: Trial) -> Observed:
     process.wait_for(_STARTED)
     process.child.send(signal.SIGTERM)
     command = process.finish()
-    return {"sigterm-ignored": _LIMIT_REACHED in command.stdout}
+    return {"sigterm-ignored": says(command.stdout, _LIMIT_REACHED)}
 
 
 def _early_end(trial: Trial) -> Observed:
@@ -228,6 +239,7 @@ def _early_end(trial: Trial) -> Observed:
     code, toc = trial.export_toc(trial.bundle("early"))
     failed = _launch_failing(trial)
     return {
+        **_cut_line(failed, 2, "line-exited"),
         "early-end-code": command.returncode,
         "early-end-saves": code == 0 and "<trace-toc" in toc,
         "failed-target-code": failed.returncode,
@@ -258,7 +270,7 @@ def _kill_and_import(trial: Trial) -> Observed:
     process.finish()
     bundle = trial.bundle("killed")
     code, _ = trial.export_toc(bundle)
-    observed: dict[str, Value] = {"killed-bundle-opens": code == 0}
+    observed: dict[str, Answer] = {"killed-bundle-opens": code == 0}
     try:
         raw_data = find_raw_data(bundle)
     except InputError:
@@ -273,16 +285,55 @@ def _kill_and_import(trial: Trial) -> Observed:
 
 def _times(trial: Trial) -> Observed:
     plain = trial.interview.plain_recording(trial)
-    export = ("export", "--input", str(plain.bundle))
-    toc = trial.run(*export, "--output", str(trial.folder / "toc.xml"), "--toc")
-    path = '/trace-toc/run[@number="1"]/data/table[@schema="time-info"]'
-    table = trial.run(*export, "--output", str(trial.folder / "table.xml"), "--xpath", path)
-    return {
+    observed: dict[str, Answer] = {
         "start-seconds": round(plain.start_seconds, 1),
         "saving-seconds": round(plain.saving_seconds, 1),
-        "toc-seconds": round(toc.seconds, 1),
-        "table-seconds": round(table.seconds, 1),
     }
+    export = ("export", "--input", str(plain.bundle))
+    path = '/trace-toc/run[@number="1"]/data/table[@schema="time-info"]'
+    exports = {
+        "toc-seconds": ("--output", str(trial.folder / "toc.xml"), "--toc"),
+        "table-seconds": ("--output", str(trial.folder / "table.xml"), "--xpath", path),
+    }
+    for belief, words in exports.items():
+        began = time.monotonic()
+        try:
+            observed[belief] = round(trial.run(*export, *words).seconds, 1)
+        except OutOfTimeError as error:
+            observed[belief] = LongerThan(round(time.monotonic() - began, 1))
+            raise OutOfTimeError(str(error), observed) from error
+    return observed
+
+
+_LINES = ("line-announced", "line-started", "line-limit", "line-completed", "line-saved")
+
+
+def _lines(trial: Trial) -> Observed:
+    command = _launch(trial, "lines", seconds=10)
+    _require_bundle(trial, command, "lines")
+    observed: dict[str, Answer] = {}
+    for number, belief in enumerate(_LINES):
+        observed.update(_cut_line(command, number, belief))
+    if len(observed) < len(_LINES):
+        raise NotAnsweredError(f"it printed {len(observed)} lines, not {len(_LINES)}", observed)
+    return observed
+
+
+_ENDS = re.compile(rf"( the {TEMPLATE}| the recording|:|,|\.).*$")
+
+
+def _cut_line(command: CommandRecord, number: int, belief: str) -> Observed:
+    """Return the beginning of a line of the output, if there is one, up to its own data.
+
+    A line that is known stays known, whatever follows the words.
+    """
+    lines = [line.strip() for line in command.stdout.splitlines() if line.strip()]
+    if number >= len(lines):
+        return {}
+    for text in list_texts(belief):
+        if lines[number].startswith(text):
+            return {belief: text}
+    return {belief: _ENDS.sub("", lines[number])}
 
 
 def _language(trial: Trial) -> Observed:
@@ -290,7 +341,7 @@ def _language(trial: Trial) -> Observed:
     german = trial.environment(LANG="de_DE.UTF-8", LC_ALL="de_DE.UTF-8")
     command = trial.run(*words, "--launch", "--", *sleeper(3), env=german)
     _require_bundle(trial, command, "language")
-    return {"lines-follow-lang": "Starting recording with" not in command.stdout}
+    return {"lines-follow-lang": not says(command.stdout, "line-announced")}
 
 
 def _layout(trial: Trial) -> Observed:
@@ -331,7 +382,8 @@ QUESTIONS: tuple[DoctorQuestion, ...] = (
     DoctorQuestion("early-end", "What does the end of the target do?", _early_end),
     DoctorQuestion("two", "Is a second recording refused?", _two_at_once),
     DoctorQuestion("kill", "Can a killed recording be imported?", _kill_and_import),
-    DoctorQuestion("times", "How long do start, saving and exports take?", _times),
+    DoctorQuestion("times", "How long do start, saving and exports take?", _times, limit=240.0),
+    DoctorQuestion("lines", "How do the lines of a recording begin?", _lines),
     DoctorQuestion("language", "Do the lines follow the language?", _language),
     DoctorQuestion("layout", "Is the layout of bundles known?", _layout),
     DoctorQuestion("template-keys", "Are the keys of templates known?", _template_keys),

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tracekit.base import ToolError, processes
 from tracekit.base import run as run_to_its_end
+from tracekit.record.beliefs import choose_truth, list_codes
 from tracekit.record.recorder import start_error
 from tracekit.record.supervisor import Supervisor
 
@@ -24,13 +25,13 @@ class KnownFailure:
 
     meaning: str
     hint: str
-    code: int | None = None
+    belief: str = ""
     pattern: str = ""
     passing: bool = False
 
     def fits(self, code: int, text: str) -> bool:
         """Return whether a command that ended with `code` and printed `text` has this problem."""
-        if self.code not in {None, code}:
+        if self.belief and code not in list_codes(self.belief):
             return False
         return re.search(self.pattern, text, re.IGNORECASE) is not None
 
@@ -83,15 +84,19 @@ def own_environment(
 
 
 def target_environment(
-    requested_variables: Mapping[str, str], environment: Mapping[str, str] = os.environ
+    requested_variables: Mapping[str, str],
+    environment: Mapping[str, str] = os.environ,
+    xcode: str = "",
 ) -> dict[str, str]:
     """Return the variables that a launched program needs, because it may inherit nothing.
 
     Whether xctrace hands its own environment on is reported both ways, so the few variables
-    that a program cannot do without are named one by one. Empty values and variables that distort
-    Metal are left out.
+    that a program cannot do without are named one by one, unless machines with this Xcode, by its
+    build, answered that it does. Empty values and variables that distort Metal are left out.
     """
-    variables = {name: value for name, value in environment.items() if _is_needed(name)}
+    variables: dict[str, str] = {}
+    if not choose_truth("environment-inherited", xcode):
+        variables = {name: value for name, value in environment.items() if _is_needed(name)}
     variables.update(requested_variables)
     return {
         name: value for name, value in sorted(variables.items()) if value and not distorts(name)

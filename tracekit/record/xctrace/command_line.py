@@ -211,7 +211,7 @@ def record_line(
     if isinstance(target, Attach):
         return (*words, "--attach", str(target.pid))
     words += ["--target-stdout", str(recording.target_output_file.absolute())]
-    for name, value in target_environment(target.env, environment).items():
+    for name, value in target_environment(target.env, environment, tool.version.build).items():
         words += ["--env", f"{name}={value}"]
     return (*words, "--launch", "--", *absolute(target.argv, environment))
 

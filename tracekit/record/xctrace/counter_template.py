@@ -11,6 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from tracekit.base import Recording, TracekitError
+from tracekit.machine import chips
+from tracekit.record.beliefs import choose_code, choose_truth, find_belief
 from tracekit.record.recorder import RecordingRequest
 from tracekit.record.xctrace.command_line import TemplateSelection
 from tracekit.record.xctrace.templates import (
@@ -23,14 +25,30 @@ from tracekit.record.xctrace.templates import (
 from tracekit.record.xctrace.tool import Xctrace
 
 _CHIP = re.compile(r"Apple M([0-9]+)")
-_FIRST_GENERATION = 3  # that rejects the default profile
-_PROFILE = 13
 
 
-def _rejects_default_profile(chip: str) -> bool:
-    """Return whether a chip is known to need another counter profile than the default one."""
+def find_generation(chip: str) -> int | None:
+    """Return the number of an M chip; None for other chips and virtual ones."""
     match = _CHIP.match(chip)
-    return match is not None and int(match[1]) >= _FIRST_GENERATION and "Virtual" not in chip
+    if match is None or chips.is_virtual_device(chip):
+        return None
+    return int(match[1])
+
+
+def choose_profile(chip: str, xcode: str) -> int | None:
+    """Return the counter profile that a chip needs with an Xcode; None if the default one is due.
+
+    It follows the beliefs: machines with this chip and Xcode may have answered that the default
+    profile gives samples.
+    """
+    generation = find_generation(chip)
+    if generation is None or generation <= choose_code("default-profile-last-chip"):
+        return None
+    answers = find_belief("counters-come").answers
+    has_answer = any((answer.xcode, answer.chip) == (xcode, chip) for answer in answers)
+    if has_answer and choose_truth("counters-come", xcode, chip):
+        return None
+    return choose_code("late-chip-profile", xcode, chip)
 
 
 def put_profile(
@@ -50,17 +68,18 @@ def put_profile(
     is_named = GPU_COUNTERS in request.choices.instruments
     if request.choices.counters != "on" or not selection.adds_counters or is_named:
         return selection
-    if not _rejects_default_profile(chip):
+    profile = choose_profile(chip, tool.version.build)
+    if profile is None:
         return selection
     if not selection.template or "/" in selection.template:
         return selection
     try:
         source = template_file(selection.template, template_files(Path.home(), tool.path))
-        _, content = draft(source, recording.template_file, _PROFILE, None)
+        _, content = draft(source, recording.template_file, profile, None)
         path = write(recording.template_file, content)
     except TracekitError as error:
         remark = (
-            f"No template with counter profile {_PROFILE} was made, so the default counter set was "
+            f"No template with counter profile {profile} was made, so the default counter set was "
             f"asked for: {error.message}"
         )
         return replace(selection, warnings=(*selection.warnings, remark))
@@ -71,5 +90,5 @@ def put_profile(
         instruments=instruments,
         adds_counters=False,
         own_counters=True,
-        counter_profile=_PROFILE,
+        counter_profile=profile,
     )

@@ -3,6 +3,7 @@
 import shlex
 
 from tracekit.base import ToolError, processes
+from tracekit.record.beliefs import choose_code
 from tracekit.record.recorder import Attach, NoProcessError, Target, Warmed
 from tracekit.record.xctrace.command import (
     NO_PROCESS,
@@ -13,10 +14,9 @@ from tracekit.record.xctrace.command import (
 from tracekit.record.xctrace.exporting import no_counters
 from tracekit.record.xctrace.progress import RecordingState
 from tracekit.record.xctrace.recording_process import Asker, Ended
+from tracekit.record.xctrace.tool import read_version
 from tracekit.tables import TocRun
 from tracekit.workload import journal
-
-TARGET_FAILED = 54  # the launched program did not end with status 0; the trace is complete
 
 _STOPPED = {"Time limit reached", "User stopped recording"}  # end reasons of the TOC
 _STATES = {
@@ -51,9 +51,9 @@ def judge(
 
     `worked` is whether the target is a workload of ours, which makes a `report`.
 
-    The exit code alone decides nothing: 54 means that the launched program ended badly, which
-    xctrace brings about itself at the time limit; 0 can come with an empty bundle; 2 leaves a
-    bundle that may hold something.
+    The exit code alone decides nothing: `failed-target-code`, by the beliefs, means that the
+    launched program ended badly, which xctrace brings about itself at the time limit, and the trace
+    is complete; 0 can come with an empty bundle; 2 leaves a bundle that may hold something.
     """
     account = ending.account
     stop = _describe_early_stop(ending)
@@ -69,7 +69,7 @@ def judge(
         failure = _never_steady(report)
     if failure:
         return failure
-    return _judge_exit(ending, launched=launched)
+    return _judge_exit(ending, _choose_good_codes(run, launched=launched))
 
 
 def _describe_early_stop(ending: Ended) -> str:
@@ -84,10 +84,20 @@ def _describe_early_stop(ending: Ended) -> str:
     return ""
 
 
-def _judge_exit(ending: Ended, *, launched: bool) -> str:
+def _choose_good_codes(run: TocRun, *, launched: bool) -> frozenset[int]:
+    """Return the exit codes of a whole recording, by the beliefs about its Xcode."""
+    belief = "failed-target-code" if launched else "early-end-code"
+    return frozenset({0, choose_code(belief, _find_build(run))})
+
+
+def _find_build(run: TocRun) -> str:
+    return read_version(run.instruments_version).build
+
+
+def _judge_exit(ending: Ended, good_codes: frozenset[int]) -> str:
     """Return the words for an unexpected exit code of xctrace, empty for an expected one."""
     code = ending.returncode
-    if code == 0 or (launched and code == TARGET_FAILED):
+    if code in good_codes:
         return ""
     if ending.account.state is RecordingState.SAVED and ending.has_stop_request:
         return ""
@@ -100,7 +110,8 @@ def _judge_exit(ending: Ended, *, launched: bool) -> str:
 def _launched_failed(ending: Ended, run: TocRun, report: journal.WorkloadReport | None) -> str:
     is_stopped = ending.has_stop_request or ending.account.is_stopped or run.end_reason in _STOPPED
     end = _describe_bad_end(run)
-    if is_stopped or (ending.returncode != TARGET_FAILED and not end):
+    failed_code = choose_code("failed-target-code", _find_build(run))
+    if is_stopped or (ending.returncode != failed_code and not end):
         return _workload_failed(report)
     if report is not None and report.complete and report.state == "done":
         return ""

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import IO
 
+from tracekit.record.beliefs import list_texts
+
 
 class Tail:
     """The output of a process to a file, read line by line while it writes."""
@@ -64,29 +66,30 @@ class RecordingTranscript:
     @property
     def is_stopped(self) -> bool:
         """Whether it reported that it was stopped, by its time limit or by a signal."""
-        return self.stop_line.startswith(("Reached specified time limit", "Stopping recording"))
+        return self.stop_line.startswith((*list_texts("line-limit"), *list_texts("line-stopping")))
 
 
 _KEPT_LINES = 400
 _ISSUE = re.compile(r"^\s*\* \[(Error|Warning)\] (.+)$")
-_MARKS = (
-    (re.compile(r"^Starting recording with "), RecordingState.ANNOUNCED),
-    (re.compile(r"^Ctrl-C to stop the recording"), RecordingState.STARTED),
-    (
-        re.compile(r"^(Reached specified time limit|Target app exited|Stopping recording)"),
-        RecordingState.STOPPING,
-    ),
-    (re.compile(r"^Recording (completed|failed with errors)"), RecordingState.SAVING),
-    (re.compile(r"^Output file saved as: "), RecordingState.SAVED),
-)
+_FAILED = "line-failed"
+_MARKS = {  # the state that a line announces, by the belief about the line
+    "line-announced": RecordingState.ANNOUNCED,
+    "line-started": RecordingState.STARTED,
+    "line-limit": RecordingState.STOPPING,
+    "line-exited": RecordingState.STOPPING,
+    "line-stopping": RecordingState.STOPPING,
+    "line-completed": RecordingState.SAVING,
+    _FAILED: RecordingState.SAVING,
+    "line-saved": RecordingState.SAVED,
+}
 
 
 def hear_output(account: RecordingTranscript, line: str) -> RecordingTranscript:
     """Return the account after one line of standard output."""
     line = line.rstrip()
     account = replace(account, output=(*account.output, line)[-_KEPT_LINES:])
-    for pattern, state in _MARKS:
-        if pattern.match(line):
+    for belief, state in _MARKS.items():
+        if line.startswith(list_texts(belief)):
             return _hear_mark(account, line, state)
     return _hear_foreign(account, line)
 
@@ -106,7 +109,7 @@ def _hear_mark(
         state=max(account.state, state),
         is_understood=True,
         stop_line=stop_line,
-        failed=account.failed or "failed with errors" in line,
+        failed=account.failed or line.startswith(list_texts(_FAILED)),
     )
 
 

@@ -5,13 +5,15 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, Self
 
 from tracekit.base import processes, system
+from tracekit.record.beliefs import choose_seconds
 from tracekit.record.recorder import patience
 from tracekit.record.xctrace.progress import RecordingState, RecordingTranscript
 
@@ -72,17 +74,24 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGINT, signal.SIGTERM, system.SIGKILL)
 
 @dataclass(frozen=True)
 class Deadlines:
-    """Seconds to wait; each of these deadlines has been needed."""
+    """Seconds to wait; each of these deadlines has been needed, and most are beliefs."""
 
-    start: float = 180  # from the launch until it records; Metal's source alone may take 40
-    rest: float = 30  # after it was stopped while it started, until it is started again
-    idle: float = 120  # from the start of the recording until a launched worker reports itself
-    slack: float = 20  # beyond the time limit, which xctrace may ignore
-    stopping: float = 60  # from its stop line until it saves
+    # from the launch until it records; Metal's source alone may take 40
+    start: float = field(default_factory=partial(choose_seconds, "start-seconds"))
+    # after it was stopped while it started, until it is started again
+    rest: float = field(default_factory=partial(choose_seconds, "rest-seconds"))
+    # from the start of the recording until a launched worker reports itself
+    idle: float = field(default_factory=partial(choose_seconds, "idle-seconds"))
+    # beyond the time limit, which xctrace may ignore
+    slack: float = field(default_factory=partial(choose_seconds, "limit-slack-seconds"))
+    # from its stop line until it saves
+    stopping: float = field(default_factory=partial(choose_seconds, "stopping-seconds"))
     # until it is saved, counted again whenever the bundle or its staging files grow
-    saving: float = 600
-    finished: float = 3  # from the end of the target until it stops by itself
-    exit: float = 60  # from "saved" to the end of the process
+    saving: float = field(default_factory=partial(choose_seconds, "saving-seconds"))
+    # from the end of the target until it stops by itself
+    finished: float = field(default_factory=partial(choose_seconds, "target-end-seconds"))
+    # from "saved" to the end of the process
+    exit: float = field(default_factory=partial(choose_seconds, "exit-seconds"))
     # after each of the stop signals, until the next one
     signals: tuple[float, float, float, float] = (120, 60, 10, 5)
     poll: float = 0.1  # between two checks of the process

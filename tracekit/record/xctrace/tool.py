@@ -4,13 +4,14 @@ import logging
 import re
 import shutil
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from typing import Literal
 
 from tracekit.base import RecordingError, ToolError, TracekitError
+from tracekit.record.beliefs import choose_seconds
 from tracekit.record.supervisor import Supervisor
 from tracekit.record.xctrace.command import NO_DOCUMENT, Completed, Run, check, run
 
@@ -51,21 +52,18 @@ Listed = Literal["templates", "instruments"]
 class ToolTimeouts:
     """Seconds to wait for a command, and the pauses before each new try to export."""
 
-    answer: float = 60
-    export: float = 1800
+    answer: float = field(default_factory=partial(choose_seconds, "answer-seconds"))
+    export: float = field(default_factory=partial(choose_seconds, "export-seconds"))
     pauses: tuple[float, ...] = (1, 2, 4, 8)
-
-
-TIMEOUTS = ToolTimeouts()
 
 
 class Xctrace:
     """Apple's `xctrace`, found at `path` and started through `run`."""
 
-    def __init__(self, path: str, run: Run = run, timeouts: ToolTimeouts = TIMEOUTS) -> None:
+    def __init__(self, path: str, run: Run = run, timeouts: ToolTimeouts | None = None) -> None:
         self.path = path
         self.run = run
-        self._timeouts = timeouts
+        self._timeouts = timeouts or ToolTimeouts()
         self._help: dict[str, str] = {}
 
     def bind_supervisor(self, supervisor: Supervisor) -> "Xctrace":
@@ -165,8 +163,9 @@ def read_version(text: str) -> Version:
     return Version(text, build.group(1))
 
 
-def locate(run: Run = run, timeouts: ToolTimeouts = TIMEOUTS) -> Xctrace:
+def locate(run: Run = run, timeouts: ToolTimeouts | None = None) -> Xctrace:
     """Find xctrace through `xcrun`; raise ToolError with the reason and a remedy."""
+    timeouts = timeouts or ToolTimeouts()
     xcrun_answer = check(run(("xcrun", "--find", "xctrace"), timeouts.answer))
     path = xcrun_answer.stdout.strip()
     if not path:

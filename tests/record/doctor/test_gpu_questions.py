@@ -1,0 +1,184 @@
+"""The questions about the GPU, answered as believed, otherwise, with garbage, or never."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from children import running, started_since
+from tracekit.machine.machine import Machine
+from tracekit.record.asking import AskedQuestion, ask
+from tracekit.record.beliefs import AnswerVerdict
+from tracekit.record.doctor.gpu_questions import GPU_QUESTIONS
+from tracekit.record.doctor.interpreters import Interpreter, find_interpreters
+from tracekit.record.doctor.interview import GpuExperiment
+from tracekit.record.doctor.surroundings import DoctorSurroundings
+from tracekit.record.recorder import quiet
+
+Scenario = Callable[..., None]
+AS_BELIEVED, DIFFERS, NOT_ANSWERED = AnswerVerdict
+NAMES = tuple(question.name for question in GPU_QUESTIONS)
+
+# Plays the program of the questions: its jobs only take time, and the fake has them as rows.
+PLAYER = """
+import json, os, sys, tempfile, time
+from pathlib import Path
+
+folder, kind, amount = Path(sys.argv[1]), sys.argv[2], float(sys.argv[3])
+marks = Path(tempfile.gettempdir(), "fake-gpu", str(os.getpid()))
+marks.parent.mkdir(exist_ok=True)
+(folder / "ready").touch()
+while not (folder / "go").exists():
+    time.sleep(0.01)
+count = int(amount) if kind == "dispatches" else 20
+with marks.open("w", buffering=1) as file:
+    for _ in range(count):
+        start = time.monotonic_ns()
+        time.sleep(0.001)
+        print(start, time.monotonic_ns(), file=file)
+(folder / "done").write_text(json.dumps({"pid": os.getpid(), "dispatches": count}))
+time.sleep(60)
+"""
+FAILING = """
+import sys
+from pathlib import Path
+
+Path(sys.argv[1], "failed").write_text("MLX has no Metal")
+"""
+
+
+@pytest.fixture
+def question(tmp_path: Path) -> Callable[..., AskedQuestion]:
+    """Ask one question of a Mac with an M4, whose GPU a program plays."""
+
+    def ask_one(
+        name: str, program: str = PLAYER, *, chip: str = "Apple M4 Max", limit: float = 60
+    ) -> AskedQuestion:
+        file = tmp_path / "player.py"
+        file.write_text(program)
+        own = (Interpreter("uv", Path(sys.executable)),)
+        gpu = GpuExperiment(file, haste=0.05, interpreters=own, home=tmp_path)
+        surroundings = replace(
+            DoctorSurroundings(), machine=Machine("Darwin", answer=lambda *_: chip.encode())
+        )
+        report = ask((name,), surroundings, tmp_path / "notes", quiet, limit=limit, gpu=gpu)
+        return report.questions[0]
+
+    return ask_one
+
+
+def values_of(question: AskedQuestion) -> dict[str, object]:
+    return {answer.belief: answer.value for answer in question.answers}
+
+
+@pytest.mark.processes
+def test_each_dispatch_is_found_launched_attached_and_light(
+    scenario: Scenario, question: Callable[..., AskedQuestion]
+) -> None:
+    scenario()
+    before = running()
+    asked = question("rows")
+    assert started_since(before) == []
+    reasons = [answer.reason for answer in asked.answers]
+    assert {answer.verdict for answer in asked.answers} == {AS_BELIEVED}, reasons
+    recorded = [command.argv for command in asked.commands if "record" in command.argv]
+    assert ["--attach" in argv for argv in recorded] == [False, True, False]
+    assert recorded[2].count("--instrument") == 3
+
+
+@pytest.mark.processes
+def test_missing_rows_of_each_way_differ(
+    scenario: Scenario, question: Callable[..., AskedQuestion]
+) -> None:
+    scenario(rows={"launch": {"share": 0.5}})
+    asked = question("rows")
+    assert values_of(asked) == {
+        "launch-complete": False,
+        "attach-complete": True,
+        "light-complete": True,
+    }
+    scenario(rows={"attach": {"most": 0}, "launch": {"most": 0}})
+    assert values_of(question("interpreters")) == {
+        "uv-python-gives-rows": False,
+        "homebrew-python-gives-rows": None,
+        "python-org-python-gives-rows": None,
+    }
+
+
+@pytest.mark.processes
+def test_an_interpreter_that_gives_rows_is_believed(
+    scenario: Scenario, question: Callable[..., AskedQuestion]
+) -> None:
+    scenario()
+    asked = question("interpreters")
+    uv, *others = asked.answers
+    assert (uv.belief, uv.verdict) == ("uv-python-gives-rows", AS_BELIEVED)
+    assert {answer.reason for answer in others} == {
+        "no such Python with the version of this one is here"
+    }
+
+
+@pytest.mark.processes
+def test_a_program_that_fails_is_the_reason_for_no_answer(
+    scenario: Scenario, question: Callable[..., AskedQuestion]
+) -> None:
+    scenario()
+    for name in ("rows", "interpreters", "clock-ramp"):
+        asked = question(name, FAILING)
+        reasons = {answer.reason for answer in asked.answers}
+        assert {answer.verdict for answer in asked.answers} == {NOT_ANSWERED}, name
+        assert "the program failed: MLX has no Metal" in reasons, name
+
+
+@pytest.mark.processes
+def test_a_recorder_that_never_answers_or_talks_garbage_costs_no_more_than_the_limit(
+    scenario: Scenario, question: Callable[..., AskedQuestion]
+) -> None:
+    before = running()
+    for name in NAMES:
+        scenario(start_delay=60)
+        asked = question(name, limit=1)
+        assert {answer.verdict for answer in asked.answers} == {NOT_ANSWERED}, name
+        scenario(refuse={"code": 3, "text": "\x00\x1b garbage " * 100})
+        asked = question(name, limit=5)
+        assert {answer.verdict for answer in asked.answers} == {NOT_ANSWERED}, name
+        assert all(len(answer.reason) < 500 for answer in asked.answers), name
+    assert started_since(before) == []
+
+
+@pytest.mark.processes
+def test_a_virtual_machine_is_not_asked_about_its_gpu(
+    scenario: Scenario, question: Callable[..., AskedQuestion]
+) -> None:
+    scenario()
+    for name in NAMES:
+        asked = question(name, chip="Apple M1 (Virtual)")
+        assert asked.commands == (), name
+        assert {answer.verdict for answer in asked.answers} == {NOT_ANSWERED}, name
+        assert all("is a virtual machine" in answer.reason for answer in asked.answers), name
+
+
+def test_interpreters_of_this_version_are_found_by_their_places(tmp_path: Path) -> None:
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    root, home = tmp_path / "root", tmp_path / "home"
+    uv = home / ".local/share/uv/python"
+    framework = root / "Library/Frameworks/Python.framework/Versions"
+    for path in (
+        uv / f"cpython-{version}.1-macos-aarch64-none/bin/python{version}",
+        uv / f"cpython-{version}.2-macos-aarch64-none/bin/python{version}",
+        uv / "cpython-2.7.1-macos-aarch64-none/bin/python2.7",
+        framework / version / f"bin/python{version}",
+    ):
+        path.parent.mkdir(parents=True)
+        path.touch()
+    found = {
+        interpreter.kind: interpreter.path for interpreter in find_interpreters(root, home, {})
+    }
+    assert found == {
+        "uv": uv / f"cpython-{version}.2-macos-aarch64-none/bin/python{version}",
+        "python-org": framework / version / f"bin/python{version}",
+    }
+    elsewhere = {"UV_PYTHON_INSTALL_DIR": str(tmp_path)}
+    assert "uv" not in {each.kind for each in find_interpreters(root, home, elsewhere)}
