@@ -72,7 +72,10 @@ def test_the_steps_on_a_mac_put_load_last_and_always_keep_the_report() -> None:
         for step in job["steps"]
         if "run: .ci/mac" in f"run: {step.get('run')}"
     ]
-    assert steps == ["doctor", "kernels", "questions", "cpu", "recover", "parity", "paged"]
+    assert steps == [
+        *("doctor", "kernels", "questions", "cpu", "compare", "recover", "tests"),
+        *("parity", "paged"),
+    ]
     script = (ROOT / ".ci" / "mac").read_text()
     assert re.findall(r"^    (\w+)\)", script, re.MULTILINE) == steps
     assert [step.get("if") for step in job["steps"][-2:]] == ["always()", "always()"]
@@ -116,6 +119,18 @@ def test_a_killed_recorder_is_recovered_by_the_workflow(
     run = Recording(tmp_path / "out" / "recovered")
     assert run.provenance().stages["recover"].state == "incomplete"
     assert run.report_file.exists()
+
+
+@pytest.mark.processes
+def test_a_program_is_recorded_and_compared_by_the_workflow(
+    step: Callable[[str], int], scenario: Callable[..., None], tmp_path: Path
+) -> None:
+    packages = [path for path in sys.path if path.endswith("site-packages")]
+    scenario(packages=[str(ROOT / "tests" / "harness"), *packages])
+    assert step("cpu") in {0, 4}, "4: the trace has no GPU work"
+    assert Recording(tmp_path / "out" / "cpu").report_file.exists()
+    assert step("compare") == 0
+    assert "no difference" in (tmp_path / "out" / "compare.txt").read_text()
 
 
 @pytest.mark.processes

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-TIERS = ("campaign", "wheel", "server", "browser", "schemas", "emulator", "processes")
+TIERS = ("mac", "campaign", "wheel", "server", "browser", "schemas", "emulator", "processes")
 """A test that has the markers of several belongs to the first."""
 OF_FIXTURES = {
     "scenario": "processes",
@@ -97,6 +97,8 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         item.stash[_TIER] = tier_of(item)
+        if item.stash[_TIER] == "mac" and sys.platform != "darwin":
+            item.add_marker(pytest.mark.skip(reason="it needs a Mac with Xcode"))
     asked_tiers = set(config.option.tier or ["default"])
     is_whole_run = "all" in asked_tiers or config.option.markexpr or config.getoption("lf", False)
     if is_whole_run or (not config.option.tier and _are_files_named(config)):
@@ -122,8 +124,9 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Send the process that reports what this worker of xdist left out."""
-    if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["left_out"] = dict(session.config.stash[_LEFT_OUT])
+    config: Any = session.config
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["left_out"] = dict(config.stash[_LEFT_OUT])
 
 
 @pytest.hookimpl(optionalhook=True)
