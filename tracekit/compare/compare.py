@@ -21,6 +21,7 @@ from tracekit.compare.differences import (
     finding_changes,
     kernel_changes,
 )
+from tracekit.compare.missing_parts import withhold_verdict
 from tracekit.compare.samples import Order, Runs, Sample, order_of, runs
 from tracekit.compare.spread import Limits
 from tracekit.compare.verdicts import (
@@ -272,7 +273,11 @@ def _changes(runs_before: Runs, runs_after: Runs, limits: Limits, pace: Pace) ->
         if name not in names:
             names_text = ", ".join(names)
             raise UsageError(f"No run has the metric {name!r}.", hint=f"They have: {names_text}.")
-    changes = [judge_metric(name, runs_before, runs_after, pace, limits) for name in names]
+    samples = (*runs_before.samples, *runs_after.samples)
+    changes: list[Change] = []
+    for name in names:
+        change = judge_metric(name, runs_before, runs_after, pace, limits)
+        changes.append(withhold_verdict(change, samples))
     deciding = limits.metrics or speed_of(changes)
     marked = [replace(change, deciding=change.metric in deciding) for change in changes]
     marked.sort(key=lambda change: not change.deciding)
