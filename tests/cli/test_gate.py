@@ -70,7 +70,8 @@ def test_wrong_usage_stops_a_bisection_instead_of_judging_a_commit(
     ):
         with subtests.test(arguments=arguments):
             result = tracekit("nightly", "gate", *arguments.split())
-            assert (result.code, result.out) == (2, "")
+            assert result.code == 2
+            assert "outcome" not in result.out, "nothing is judged"
             assert "Traceback" not in result.err
             assert tracekit("nightly", "gate", "--bisect", *arguments.split()).code >= 128
             assert not (outside / "x").exists()
@@ -83,9 +84,8 @@ def test_json_is_the_report_and_nothing_else(outside: Path, tracekit: Any) -> No
 
 
 def test_a_good_night_that_is_too_old_is_inconclusive(outside: Path, tracekit: Any) -> None:
-    assert (
-        tracekit("nightly", "gate", "good", "--max-age", "9000w").code == 2
-    )  # more than a century
+    in_centuries = tracekit("nightly", "gate", "good", "--max-age", "9000w")
+    assert in_centuries.code == 2
     result = tracekit("nightly", "gate", "good", "--max-age", "36h")
     assert result.code == 4
     assert "--max-age allows 36.0 h" in result.out

@@ -76,7 +76,7 @@ def test_a_metric_is_shown_over_nights(history: Any) -> None:
     result = history("nightly", "history", "--metric", "step_p50", "--limit", "2")
     assert rows_of(result.out)[1:] == rows[-2:]
     as_json = json.loads(history("nightly", "history", "--metric", "all", "--json").out)
-    assert [series["metric"] for series in as_json] == ["step_p50"]
+    assert [series["metric"] for series in as_json["entries"]] == ["step_p50"]
 
 
 def test_every_value_is_exported(history: Any) -> None:
@@ -187,7 +187,8 @@ def test_a_baseline_is_accepted_and_listed(history: Any) -> None:
     *_, last_row = rows_of(history("nightly", "baseline", "list").out)
     assert last_row[5] == "yes"
     assert last_row[6].startswith("surer (together with 2026-03-02")
-    first_baseline, second, _ = json.loads(history("nightly", "baseline", "list", "--json").out)
+    document = json.loads(history("nightly", "baseline", "list", "--json").out)
+    first_baseline, second, _ = document["entries"]
     assert (first_baseline["machine"], first_baseline["holds"], second["holds"]) == (
         "mini",
         False,

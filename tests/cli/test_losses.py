@@ -207,7 +207,7 @@ def test_a_skipped_document_is_reported_and_not_a_failure(
     tracekit: Any, original: Path, tmp_path: Path
 ) -> None:
     (original / DOCUMENT).unlink()
-    result = tracekit("convert", original, tmp_path / "out", "--to", "parquet")
+    result = tracekit("convert", original, tmp_path / "out", "--to", "parquet", "--verbose")
     assert result.code == 0
     assert f"b.trace has no {DOCUMENT}" in result.err
 

@@ -61,7 +61,7 @@ def test_commands_without_tables_import_nothing_heavy(
 def test_no_command_shows_help_and_is_a_usage_error(tracekit: Any) -> None:
     result = tracekit()
     assert result.code == 2
-    assert "Commands:" in result.out + result.err
+    assert "Measure and compare:" in result.out + result.err
 
 
 @pytest.mark.parametrize(

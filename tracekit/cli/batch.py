@@ -7,7 +7,7 @@ import typer
 
 from tracekit import fleet, workload
 from tracekit.base import InputError, UsageError
-from tracekit.cli import console, options
+from tracekit.cli import console, documents, options
 from tracekit.cli.options import argument, flag, option
 
 Sources = Annotated[
@@ -36,6 +36,7 @@ def batch(
     time_limit: TimeLimit = "1h",
     no_redact: options.NoRedact = False,
     open_page: options.OpenPage = False,
+    json: options.Json = False,
 ) -> None:
     """Analyze many recordings at once.
 
@@ -66,7 +67,10 @@ def batch(
     )
     with console.progress("batch") as progress:
         tally, page = fleet.run_batch(plan, progress)
-    _show(tally, page)
+    if json:
+        console.show_json(_document(tally, page))
+    else:
+        _show(tally, page)
     if open_page:
         typer.launch(page.resolve().as_uri())
     if tally.all_failed:
@@ -75,6 +79,20 @@ def batch(
             f"{tally.all_failed:,} of {tally.total:,} sources could not be analysed.",
             hint=hint,
         )
+
+
+def _document(tally: "fleet.Tally", page: Path) -> documents.BatchTally:
+    failures = tuple(documents.BatchFailure(*failure) for failure in tally.failures)
+    return documents.BatchTally(
+        page=str(page),
+        total=tally.total,
+        done=tally.done,
+        done_before=tally.done_before,
+        failed=tally.failed,
+        failed_before=tally.failed_before,
+        recordings=tally.recordings,
+        failures=failures,
+    )
 
 
 def _show(tally: "fleet.Tally", page: Path) -> None:

@@ -11,7 +11,7 @@ import typer.core
 from tracekit import compare as comparison
 from tracekit import nightly, record, workload
 from tracekit.base import UsageError, outputs, redaction, write_whole
-from tracekit.cli import console, options
+from tracekit.cli import console, options, summaries
 from tracekit.cli.options import argument, flag, option
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def compare(
     *,
     html: CompareHtml = None,
     json: options.Json = False,
+    json_summary: options.JsonSummary = False,
     exit_code: ExitCode = False,
     force: Force = False,
     metric: MetricName = None,
@@ -78,7 +79,10 @@ def compare(
             )
         if html is not None:
             _write(html, compared_runs.render_page())
-    _show(compared_runs.comparison, json=json)
+    if json_summary:
+        console.show_summary(summaries.summarize_comparison(compared_runs.comparison))
+    else:
+        _show(compared_runs.comparison, json=json)
     if html is not None and open_page:
         typer.launch(html.resolve().as_uri())
     if exit_code:

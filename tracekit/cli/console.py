@@ -3,38 +3,82 @@
 import sys
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import shorten
 from time import monotonic
 from typing import TYPE_CHECKING, BinaryIO
 
 from tracekit import analysis, record, tables
 from tracekit.base import InputError, Recording, TracekitError, as_json, files, quote_path, visible
+from tracekit.cli import documents
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
     from rich.text import Text
 
+    from tracekit.cli import summaries
+
 
 STDOUT = Path("-")
+
+
+@dataclass(frozen=True)
+class ErrorDocument:
+    """An error as JSON: what happened, what to do, and the exit code."""
+
+    error: str
+    hint: str
+    code: int
+    format: int = 1
+
+
 Words = str | tuple[str, str]  # a text, alone or with its style
 
 
-_invocations: list[dict[bool, "Console"]] = []
+@dataclass(frozen=True)
+class OutputStyle:
+    """The choices for all output: results and errors alone, every remark, errors as JSON."""
+
+    is_quiet: bool = False
+    is_verbose: bool = False
+    is_json: bool = False
+
+
+@dataclass
+class _Invocation:
+    """The consoles of one command, the remarks that wait for its end, and its documents."""
+
+    output_style: OutputStyle = OutputStyle()
+    consoles: "dict[bool, Console]" = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+    has_document: bool = False
+    usage_error: str = ""
+
+
+_invocations: list[_Invocation] = []
 
 
 @contextmanager
-def invocation() -> Generator[None]:
+def invocation(output_style: OutputStyle) -> Generator[None]:
     """Print everything of one command through consoles that end with it.
 
     A console keeps the text that a closed pipe did not take, the width of the terminal, and
     whether it shows colors: none of it may reach the next command of this process.
     """
-    _invocations.append({})
+    _invocations.append(_Invocation(output_style))
     try:
         yield
     finally:
         _invocations.pop()
+
+
+def _current() -> _Invocation:
+    """Return the state of the command that runs, or a new one outside of a command."""
+    if _invocations:
+        return _invocations[-1]
+    return _Invocation()
 
 
 def screen(*, error: bool = False) -> "Console":
@@ -44,9 +88,7 @@ def screen(*, error: bool = False) -> "Console":
     """
     from rich.console import Console
 
-    consoles = {}
-    if _invocations:
-        consoles = _invocations[-1]
+    consoles = _current().consoles
     if error not in consoles:
         consoles[error] = Console(
             stderr=error, highlight=False, soft_wrap=True, markup=False, emoji=False
@@ -89,12 +131,15 @@ _WIDEST = 30  # characters of a cell
 
 @contextmanager
 def progress(stage: str) -> "Generator[record.Progress]":
-    """Show a stage while it runs, and its duration; print nothing unless stderr is a terminal.
+    """Show a stage while it runs, and its duration; in a pipe only with --verbose, as a line.
 
     Other output is not redirected meanwhile: rich would carry out the sequences in it.
     """
     if not is_progress_shown():
+        start_time = monotonic()
         yield record.quiet
+        if _current().output_style.is_verbose:
+            _say(f"{stage}: {monotonic() - start_time:.1f} s")
         return
     from rich.live import Live
     from rich.spinner import Spinner
@@ -129,8 +174,31 @@ def show(result: "analysis.Result", recording: Recording, *, json: bool = False)
     _show_findings(result)
     _show_checks(result)
     _show_unfinished_stages(result)
-    show_warnings(result.provenance.warnings)
+    show_remarks(result.provenance.warnings)
     _show_paths(recording)
+
+
+def show_rule(result: "analysis.Result", rule: str) -> None:
+    """Print the outcome of one rule, of a result that has nothing else: findings, or the reason."""
+    for check in result.checks:
+        reason = ""
+        if check.reason:
+            reason = f": {check.reason}"
+        show_text((rule, "bold"), f"  {check.status}{reason}")
+    if result.findings:
+        _show_findings(result)
+
+
+def show_evidence(document: "summaries.EvidenceDocument", *, json: bool) -> None:
+    """Print the windows of a finding, as a table or as JSON."""
+    if json:
+        show_json(document)
+        return
+    rows = [
+        (window.table, str(window.start), str(window.end), window.note)
+        for window in document.evidence
+    ]
+    measurements(f"{document.rule}: {len(rows)} windows", ("table", "start", "end", "note"), rows)
 
 
 def _show_unfinished_stages(result: "analysis.Result") -> None:
@@ -147,12 +215,29 @@ def _show_unfinished_stages(result: "analysis.Result") -> None:
         show_warnings([f"{sentence}{message}"])
 
 
-def show_folders(recordings: Sequence[Recording], follow: str) -> None:
-    """Print each run's folder, and the command that comes next."""
+def show_folders(
+    recordings: Sequence[Recording], follow: str, warnings: Sequence[str], *, json: bool
+) -> None:
+    """Print each run's folder, the command that comes next, and remarks on the recordings."""
+    if json:
+        folders = tuple(str(recording.folder) for recording in recordings)
+        show_json(documents.RunFolders(folders, f"tracekit {follow}", tuple(warnings)))
+        return
+    show_remarks(warnings)
     for recording in recordings:
         show_line(recording.folder)
     for recording in recordings:
         show_next(follow, recording)
+
+
+def show_files(files: Sequence[Path], warnings: Sequence[str] = (), *, json: bool) -> None:
+    """Print the paths of written files on stdout, and remarks on their content."""
+    if json:
+        show_json(documents.WrittenFiles(tuple(map(str, files)), tuple(warnings)))
+        return
+    for file in files:
+        show_line(file)
+    show_remarks(warnings)
 
 
 def show_next(command: str, recording: Recording) -> None:
@@ -175,7 +260,8 @@ def open_output(file: Path) -> Generator[BinaryIO]:
 
 def show_written(path: Path) -> None:
     """Print the path of a written file on stderr, as stdout holds numbers."""
-    _say(f"written: {path}")
+    if not _current().output_style.is_quiet:
+        _say(f"written: {path}")
 
 
 def show_line(line: object) -> None:
@@ -198,20 +284,56 @@ def show_frame(frame: "pd.DataFrame", rows: int) -> None:
 
 
 def show_json(value: object) -> None:
-    """Print a value as indented JSON."""
-    sys.stdout.write(as_json(value).decode())
+    """Print a document as indented JSON; it has a `format`, which is 1 unless it says another."""
+    from msgspec import to_builtins
+
+    document = value
+    if not hasattr(value, "format"):
+        fields = to_builtins(value, enc_hook=str)
+        document = {"format": 1, **fields}
+    _current().has_document = True
+    sys.stdout.write(as_json(document).decode())
+
+
+def show_summary(summary: object) -> None:
+    """Print a summary as JSON on one line."""
+    _current().has_document = True
+    import msgspec
+
+    sys.stdout.write(f"{msgspec.json.encode(summary).decode()}\n")
 
 
 def show_hint(hint: str) -> None:
-    """Print advice on stderr."""
-    _say(hint, style="dim")
+    """Print advice on stderr, unless the command is quiet."""
+    if not _current().output_style.is_quiet:
+        _say(hint, style="dim")
 
 
-def show_error(message: str, hint: str) -> None:
-    """Print an error and its hint on stderr."""
+def show_error(message: str, hint: str, code: int) -> None:
+    """Print an error and its hint on stderr; with --json also as a document on stdout."""
     _say(("error: ", "bold red"), message)
     if hint:
         _say(("hint: ", "bold"), hint)
+    show_error_document(message, hint, code)
+
+
+def show_error_document(message: str, hint: str, code: int) -> None:
+    """Print an error as JSON on stdout, if JSON was asked for and no document was printed."""
+    state = _current()
+    if state.output_style.is_json and not state.has_document:
+        show_json(ErrorDocument(message, hint, code))
+
+
+def note_usage_error(message: str) -> None:
+    """Keep the words of an error in the command line, which typer itself prints."""
+    _current().usage_error = message
+
+
+def show_usage_error(code: int) -> None:
+    """Print the kept words as JSON, if JSON was asked for."""
+    message = _current().usage_error
+    if message:
+        show_error_document(message, "", code)
 
 
 def show_diagnosis(diagnosis: "record.Diagnosis", *, json: bool = False) -> None:
@@ -228,6 +350,12 @@ def show_diagnosis(diagnosis: "record.Diagnosis", *, json: bool = False) -> None
         show_text(verdict, (name_text, "bold"), fact.words)
         if fact.fix:
             show_text(f"{'':14}  {'':{width}}  → {fact.fix}", style="dim")
+
+
+def show_remarks(remarks: Iterable[str]) -> None:
+    """Print remarks on a recording at the end of the command: each one once, many as one line."""
+    later = set(tables.losses.list_reported_losses())
+    _current().remarks.extend(remark for remark in remarks if remark not in later)
 
 
 def show_warnings(warnings: Sequence[str]) -> None:
@@ -276,7 +404,9 @@ def looked_at() -> bool:
 
 
 def is_progress_shown() -> bool:
-    """Tell whether stderr is a terminal."""
+    """Tell whether stderr is a terminal, and the command is not quiet."""
+    if _current().output_style.is_quiet:
+        return False
     return screen(error=True).is_terminal
 
 
@@ -372,8 +502,21 @@ def accounting() -> Generator[None]:
         raise InputError(message, hint="Everything else was read and written.")
 
 
+_MOST_REMARKS = 2  # more of them become one line
+_WIDEST_REMARK = 120  # characters
+
+
 def _show_losses(losses: "Iterable[tables.Loss]") -> None:
-    for text in tables.losses.sentences(losses):
+    """Print losses that cost no rows, and the remarks on the recording."""
+    state = _current()
+    if state.output_style.is_quiet:
+        return
+    texts = list(dict.fromkeys((*state.remarks, *tables.losses.sentences(losses))))
+    state.remarks.clear()
+    if len(texts) > _MOST_REMARKS and not state.output_style.is_verbose:
+        first_text = shorten(texts[0], _WIDEST_REMARK, placeholder=" …")
+        texts = [f"{first_text} And {len(texts) - 1} more remarks; --verbose shows them."]
+    for text in texts:
         _say(("warning: ", "yellow"), text)
 
 

@@ -22,6 +22,7 @@ def convert_bundle(
     schema: str | None,
     choice: "tables.Choice",
     *,
+    json: bool,
     force: bool,
 ) -> None:
     """Write the tables of a bundle, or the named one."""
@@ -39,7 +40,7 @@ def convert_bundle(
         outputs.require_apart([output], [bundle])
         with console.progress("convert") as progress:
             tables.unbundle(bundle, output, f".{to}", progress, choice.run, force=force)
-        console.show_line(output)
+        console.show_files([output], json=json)
         return
     written_files = tables.files_of(output)
     with (
@@ -50,7 +51,7 @@ def convert_bundle(
         raw = tables.Tables(bundle, only=bundle_choice)
         table = raw.find_table(schema, choice)
         converted = tables.convert(table.ref, output, schema, table.choice, toc=raw.toc)
-    _show(converted.files, raw.of_runs)
+    _show(converted.files, raw.of_runs, json=json)
 
 
 FormatName = Literal["perfetto", "chrome", "speedscope", "parquet", "csv", "feather"]
@@ -76,6 +77,7 @@ def convert(
     table: options.TablePlace = None,
     run_number: options.RunNumber = None,
     no_redact: options.NoRedact = False,
+    json: options.Json = False,
     force: options.Force = False,
 ) -> None:
     """Convert an export, bundle or run.
@@ -100,7 +102,7 @@ def convert(
     tables.require_unpacked(source)
     choice = tables.Choice(run_number, table)
     if tables.is_bundle(source):
-        convert_bundle(source, output, to, schema, choice, force=force)
+        convert_bundle(source, output, to, schema, choice, json=json, force=force)
     elif source.is_dir() and (to is not None or Recording(source).provenance_file.exists()):
         if to is None or schema is not None or choice != tables.Choice():
             format_texts = [f"{name}: {form.meaning}" for name, form in interop.FORMATS.items()]
@@ -110,9 +112,9 @@ def convert(
                 f"{source} is a run, which is converted as a whole: choose a format with --to.",
                 hint=hint,
             )
-        _convert_run(source, output, to, no_redact=no_redact, force=force)
+        _convert_run(source, output, to, no_redact=no_redact, json=json, force=force)
     else:
-        _convert_export(source, output, schema, choice, to, force=force)
+        _convert_export(source, output, schema, choice, to, json=json, force=force)
 
 
 def _convert_export(
@@ -122,6 +124,7 @@ def _convert_export(
     choice: "tables.Choice",
     to: str | None,
     *,
+    json: bool,
     force: bool,
 ) -> None:
     if to is not None or output is None:
@@ -134,19 +137,17 @@ def _convert_export(
         console.progress("convert"),
     ):
         converted = tables.convert(export, output, schema, choice)
-    _show(converted.files)
+    _show(converted.files, json=json)
 
 
-def _show(files: Sequence[Path], more: Sequence[str] = ()) -> None:
-    for file in files:
-        console.show_line(file)
-    if len(files) > 1:
+def _show(files: Sequence[Path], more: Sequence[str] = (), *, json: bool) -> None:
+    console.show_files(files, more, json=json)
+    if len(files) > 1 and not json:
         console.show_hint("The stacks are in the other files; NAME.stack is their number.")
-    console.show_warnings(more)
 
 
 def _convert_run(
-    folder: Path, output: Path | None, to: str, *, no_redact: bool, force: bool
+    folder: Path, output: Path | None, to: str, *, no_redact: bool, json: bool, force: bool
 ) -> None:
     if output is not None:
         outputs.require_apart([output], [folder])
@@ -157,6 +158,4 @@ def _convert_run(
         redact = tracekit.pipeline.redaction_of(recording)
     with console.progress("convert"):
         files = interop.convert_run(recording, run_tables, to, output, redact, force=force)
-    for file in files:
-        console.show_line(file)
-    console.show_warnings(run_tables.of_runs)
+    console.show_files(files, run_tables.of_runs, json=json)

@@ -9,7 +9,7 @@ import typer
 from tracekit import record
 from tracekit.base import InconclusiveError, InterruptedRunError, UsageError, outputs
 from tracekit.base import files as base_files
-from tracekit.cli import console, options
+from tracekit.cli import console, documents, options, summaries
 from tracekit.cli.options import argument, flag, option
 from tracekit.workload import plan
 
@@ -45,6 +45,7 @@ def doctor(
     learn: Learn = False,
     compare: Compare = False,
     json: options.Json = False,
+    json_summary: options.JsonSummary = False,
 ) -> None:
     """Check whether this machine can record.
 
@@ -92,7 +93,10 @@ def doctor(
             diagnosis = record.examine(machine, folder, progress, fresh)
     except KeyboardInterrupt as stop:
         raise InterruptedRunError("Interrupted; nothing is kept.") from stop
-    console.show_diagnosis(diagnosis, json=json)
+    if json_summary:
+        console.show_summary(summaries.summarize_diagnosis(diagnosis))
+    else:
+        console.show_diagnosis(diagnosis, json=json)
     raise typer.Exit(diagnosis.exit_code)
 
 
@@ -209,6 +213,7 @@ def make(
     counter_profile: CounterProfile = None,
     shader_timeline: ShaderTimeline = None,
     do_write: DoWrite = False,
+    json: options.Json = False,
 ) -> None:
     """Copy a template with counters switched on.
 
@@ -222,8 +227,18 @@ def make(
         timeline = shader_timeline == "on"
     source_file = _source_file(source)
     changes, content = record.templates.draft(source_file, output, counter_profile, timeline)
+    written = ""
     if do_write:
-        console.show_line(record.templates.write(output, content))
+        written = str(record.templates.write(output, content))
+    if json:
+        entries = [
+            documents.TemplateChange(change.place, repr(change.old_value), repr(change.new_value))
+            for change in changes
+        ]
+        console.show_json(documents.TemplateDraft(tuple(entries), written))
+        return
+    if do_write:
+        console.show_line(written)
         template = shlex.quote(str(output))
         console.show_hint(f"Record with it: tracekit capture --template {template}")
         return

@@ -10,7 +10,7 @@ import typer
 
 from tracekit import compare, nightly
 from tracekit.base import TracekitError, UsageError, outputs, units
-from tracekit.cli import console, options
+from tracekit.cli import console, options, summaries
 from tracekit.cli.options import argument, flag, option
 
 _MEANT = (
@@ -76,6 +76,7 @@ def gate(
     annotations: Annotations = None,
     on_regression: OnRegression = "",
     json: options.Json = False,
+    json_summary: options.JsonSummary = False,
     bisect: options.Bisect = False,
     metric: Metric = None,
     threshold: Threshold = None,
@@ -90,7 +91,7 @@ def gate(
     """
     del bisect  # the exit code is mapped once the command has ended, whatever ends it
     printed = markdown == console.STDOUT
-    if json and printed:
+    if (json or json_summary) and printed:
         raise UsageError("--json and --markdown - print two documents.", hint="Name a file.")
     files = _name_report_files(junit, sarif, openmetrics, markdown)
     command = ()
@@ -104,6 +105,7 @@ def gate(
         page=page,
         annotated=is_annotated,
         json=json,
+        summary=json_summary,
         printed=printed,
     )
     words = what or []
@@ -132,6 +134,7 @@ class _Destinations:
     page: Path | None
     annotated: bool
     json: bool
+    summary: bool
     printed: bool
 
 
@@ -175,7 +178,7 @@ def _deliver(report: "nightly.GateReport", destinations: _Destinations, remedy: 
         warnings.append(summary_warning)
     if destinations.annotated:
         # A reader of the document on stdout does not expect lines of GitHub's.
-        has_document = destinations.json or destinations.printed
+        has_document = destinations.json or destinations.summary or destinations.printed
         for line in nightly.text.annotations(report):
             typer.echo(line, err=has_document)
     if destinations.command and report.outcome is nightly.Outcome.REGRESSION:
@@ -186,7 +189,9 @@ def _deliver(report: "nightly.GateReport", destinations: _Destinations, remedy: 
 
 
 def _show(report: "nightly.GateReport", destinations: _Destinations) -> None:
-    if destinations.json:
+    if destinations.summary:
+        console.show_summary(summaries.summarize_report(report))
+    elif destinations.json:
         console.show_json(report)
     elif destinations.printed:
         markdown_text = nightly.text.markdown(report).rstrip("\n")

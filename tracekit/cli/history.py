@@ -22,7 +22,7 @@ from tracekit.base import (
     units,
     write_whole,
 )
-from tracekit.cli import console, options
+from tracekit.cli import console, documents, options
 from tracekit.cli.options import argument, flag, option
 
 Config = Annotated[
@@ -111,6 +111,7 @@ def accept(
     capture: options.Captures = None,
     config: Config = None,
     history: History = "",
+    json: options.Json = False,
 ) -> None:
     """From now on, expect the change that a night found.
 
@@ -139,6 +140,12 @@ def accept(
         for metric in acceptance.changes:
             expected = nightly.listing.expected_words(night, acceptance, metric)
             rows.append((acceptance.capture, metric, expected))
+    if json:
+        changes = tuple(documents.ExpectedChange(*row) for row in rows)
+        reasons = {refusal.capture: refusal.reason for refusal in refused}
+        document = documents.AcceptedNight(night.id, night.machine, changes, reasons)
+        console.show_json(document)
+        return
     console.measurements(f"Accepted: {night.id} on {night.machine}", columns, rows)
     refusals = [f"Not accepted: {refusal.capture}: {refusal.reason}" for refusal in refused]
     console.show_warnings(refusals)
@@ -157,6 +164,7 @@ def revoke(
     capture: options.Captures = None,
     config: Config = None,
     history: History = "",
+    json: options.Json = False,
 ) -> None:
     """Withdraw the acceptance of a night's change.
 
@@ -167,6 +175,9 @@ def revoke(
         who = by or _login()
         revoked = store.revoke(night, capture or (), reason, who=who)
     capture_names = [acceptance.capture for acceptance in revoked]
+    if json:
+        console.show_json(documents.RevokedNight(revoked[0].night, tuple(capture_names)))
+        return
     names = ", ".join(capture_names)
     console.show_line(f"revoked: {revoked[0].night}, {names}")
 
@@ -186,7 +197,7 @@ def list_(
     all_entries = chain.from_iterable(by_machine)
     entries = sorted(all_entries, key=lambda entry: entry.accepted.at)
     if json:
-        console.show_json(entries)
+        console.show_json(documents.Entries(tuple(entries)))
         return
     columns = ("accepted", "by", "night", "machine", "capture", "holds", "reason")
     rows: list[tuple[str, ...]] = []
@@ -277,8 +288,7 @@ def history(
     series_filter = {"capture": capture, "metric": metric}
     if metric == "all":
         series_filter["metric"] = None
-    if samples and export is None:
-        raise UsageError("--samples needs --export.", hint="Add --export FILE --format csv")
+    _require_clear_output(export, samples=samples, json=json)
     url = history_url(history, config)
     read_files = _drop_missing(config, nightly.file_of(url))
     named_files = _drop_missing(export, html)
@@ -292,12 +302,21 @@ def history(
             _export(store, night_filter, export, kind, samples=samples)
         if html is not None:
             _draw(store, url, selection, series_filter, html)
+        if json and files:
+            console.show_files(files, json=json)
         if export is not None or html is not None:
             return
         if metric is not None:
             _show_series(store, selection | series_filter, limit, json=json)
         else:
             _show_nights(store, selection, ended, limit, json=json)
+
+
+def _require_clear_output(export: Path | None, *, samples: bool, json: bool) -> None:
+    if json and export == console.STDOUT:
+        raise UsageError("--json and --export - print two documents.", hint="Name a file.")
+    if samples and export is None:
+        raise UsageError("--samples needs --export.", hint="Add --export FILE --format csv")
 
 
 def _optional_time(text: str | None) -> datetime | None:
@@ -386,10 +405,11 @@ def pin(
     reason: Reason,
     config: Config = None,
     history: History = "",
+    json: options.Json = False,
 ) -> None:
     """Protect a night or a run from prune."""
     with _open_history(history, config, what, make=True) as store:
-        console.show_line(store.pin(what, reason))
+        _show_note(store.pin(what, reason), json=json)
 
 
 @app.command("unpin")
@@ -399,11 +419,18 @@ def unpin(
     reason: Reason = "",
     config: Config = None,
     history: History = "",
+    json: options.Json = False,
 ) -> None:
     """Let prune remove a night or a run again."""
     with _open_history(history, config, what) as store:
-        pin_text = store.pin(what, reason, pinned=False)
-        console.show_line(pin_text)
+        _show_note(store.pin(what, reason, pinned=False), json=json)
+
+
+def _show_note(message: str, *, json: bool) -> None:
+    if json:
+        console.show_json(documents.Note(message))
+    else:
+        console.show_line(message)
 
 
 def _export(
@@ -458,7 +485,7 @@ def _show_series(
         last_points = series.points[-limit:]
         all_series.append(replace(series, points=last_points))
     if json:
-        console.show_json(all_series)
+        console.show_json(documents.Entries(tuple(all_series)))
         return
     blank: list[str] = []
     for series in all_series:

@@ -45,12 +45,19 @@ from tracekit.cli.options import FileCommand, add_plan_options, named_workload
 
 _OUR_BUG = 70
 _STOPPING = [number for number in signal.Signals if number.name in {"SIGINT", "SIGTERM", "SIGHUP"}]
+_QUIET = {"-q", "--quiet"}
+_VERBOSE = {"-v", "--verbose"}
+_JSON = {"--json", "--json-summary"}
+_SPELLINGS = {"--json=summary": "--json-summary"}  # an option of its own, which typer can parse
 _taking_turns = threading.RLock()
 _JUDGES = ("ab", "nightly gate", "nightly run")  # commands that `git bisect run` may ask
 _PLACES = {
     *(errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT, errno.EIO),
     *(errno.ENAMETOOLONG, errno.ELOOP, errno.EFBIG),
 }
+
+
+_UsageError: Any = typer.BadParameter.__mro__[1]  # which typer prints, and ends with 2
 
 
 class _Root(typer.core.TyperGroup):
@@ -60,6 +67,9 @@ class _Root(typer.core.TyperGroup):
         try:
             with console.accounting():
                 return super().invoke(ctx)
+        except _UsageError as error:
+            console.note_usage_error(error.format_message())
+            raise
         except KeyboardInterrupt:
             raise InterruptedRunError(
                 "Interrupted.", hint="No file is half written; the same command begins again."
@@ -165,11 +175,10 @@ def _named_part(arguments: Sequence[str]) -> dict[str, Registered]:
     At each start typer prepares all commands that it is given: the one that is named is enough.
     """
     for count in (2, 1):
-        part = {
-            path: registered
-            for path, registered in _TREE.items()
-            if _begins_with(arguments, path.split()[:count])
-        }
+        part = dict(_TREE)
+        for path in _TREE:
+            if not _begins_with(arguments, path.split()[:count]):
+                del part[path]
         if part:
             return part
     return _TREE
@@ -202,9 +211,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     as before when it returns. Two calls at once take turns, as these belong to the process.
     """
     given_words = sys.argv[1:] if arguments is None else list(arguments)
-    words, note = names.translate(given_words, _subcommands(given_words))
+    own_words, output_style = _read_output_style(given_words)
+    words, note = names.translate(own_words, _subcommands(own_words))
     try:
-        with _taking_turns, streams.guard_streams(), console.invocation(), _logging():
+        with _taking_turns, streams.guard_streams(), console.invocation(output_style), _logging():
             _run(words, note)
     except SystemExit as end:
         is_judge = any(_begins_with(words, name.split()) for name in _JUDGES)
@@ -214,10 +224,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise
 
 
+def _read_output_style(words: Sequence[str]) -> tuple[list[str], console.OutputStyle]:
+    """Return a command line without the options that every command has, and what they ask for.
+
+    They may be anywhere before `--`. Errors are JSON if the command was to print JSON.
+    """
+    end = words.index("--") if "--" in words else len(words)
+    own_words = [_SPELLINGS.get(word, word) for word in words[:end]]
+    output_style = console.OutputStyle(
+        is_quiet=not _QUIET.isdisjoint(own_words),
+        is_verbose=not _VERBOSE.isdisjoint(own_words),
+        is_json=not _JSON.isdisjoint(own_words),
+    )
+    kept_words = [word for word in own_words if word not in _QUIET | _VERBOSE]
+    return [*kept_words, *words[end:]], output_style
+
+
 def _subcommands(words: Sequence[str]) -> set[str]:
     """Return the names of the group that the first word names."""
-    paths = [path.split() for path in _TREE]
-    return {path[1] for path in paths if path[:1] == list(words[:1]) and len(path) > 1}
+    subcommands: set[str] = set()
+    for path in _TREE:
+        group, _, name = path.partition(" ")
+        if [group] == list(words[:1]):
+            subcommands.add(name)
+    return subcommands
 
 
 def _run(words: Sequence[str], note: str) -> None:
@@ -230,6 +260,10 @@ def _run(words: Sequence[str], note: str) -> None:
                     sys.stderr.write(f"{note}\n")  # without rich, as for help
                 command = typer.main.get_command(application(words))  # sets no hook of Python
                 command(words, prog_name="tracekit")
+        except SystemExit as end:
+            if isinstance(end.code, int):
+                console.show_usage_error(end.code)
+            raise
         finally:
             sys.stdout.flush()
     except TracekitError as error:
@@ -245,7 +279,7 @@ def _run(words: Sequence[str], note: str) -> None:
         _report_bug()
     else:
         return
-    console.show_error(failed.message, failed.hint)
+    console.show_error(failed.message, failed.hint, failed.exit_code)
     sys.exit(failed.exit_code)
 
 
@@ -291,14 +325,23 @@ def _global_options(
     version: bool = typer.Option(
         False, "--version", callback=_version, is_eager=True, help="Print the version and stop."
     ),
+    quiet: bool = typer.Option(
+        False, "--quiet", "-q", help="Print results and errors alone; at any place of a command."
+    ),
+    verbose: bool = typer.Option(
+        False, "--verbose", "-v", help="Print every remark, and the time of each stage."
+    ),
 ) -> None:
     """Record, read and judge Metal traces."""
+    del version, quiet, verbose  # read before anything else, wherever they are
 
 
 def _report_bug() -> NoReturn:
     """Print the traceback, and that it is a bug of tracekit."""
     traceback.print_exc()
     sys.stderr.write("This is a bug of tracekit; the lines above say where.\n")
+    message = f"This is a bug of tracekit: {sys.exc_info()[1]!r}"
+    console.show_error_document(message, "The traceback is on stderr.", _OUR_BUG)
     sys.exit(_OUR_BUG)
 
 

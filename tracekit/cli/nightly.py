@@ -9,7 +9,7 @@ import typer
 
 from tracekit import nightly
 from tracekit.base import TracekitError, UsageError, units
-from tracekit.cli import console, options
+from tracekit.cli import console, documents, options
 from tracekit.cli.gate import show_report
 from tracekit.cli.options import argument, flag, option
 
@@ -38,6 +38,7 @@ def install(
     at: At = None,
     method: Method = "auto",
     dry_run: InstallDryRun = False,
+    json: options.Json = False,
 ) -> None:
     """Schedule a plan's nights, every day.
 
@@ -56,13 +57,24 @@ def install(
     time_of_day = nightly.time_of_day(at) if at is not None else schedule.usual_time(plan)
     if dry_run:
         planned = schedule.preview(plan, time_of_day, method)
-        for file, content in planned.files.items():
-            console.show_line(f"# {file}")
-            console.show_line(content.decode())
     else:
         with console.progress("install") as progress:
             planned = schedule.install(plan, time_of_day, method, progress)
-        for file in planned.files:
+    if json:
+        document = documents.InstalledSchedule(
+            files={str(file): content.decode() for file, content in planned.files.items()},
+            line=planned.line,
+            next=planned.next.isoformat(),
+            log=str(planned.job.log),
+            warnings=tuple(planned.warnings),
+        )
+        console.show_json(document)
+        return
+    for file, content in planned.files.items():
+        if dry_run:
+            console.show_line(f"# {file}")
+            console.show_line(content.decode())
+        else:
             console.show_written(file)
     if planned.line:
         console.show_line(planned.line)
@@ -90,7 +102,7 @@ def status(config: PlanFile = None, *, json: options.Json = False) -> None:
         _show_status(plan, schedule_status)
 
 
-def uninstall(config: PlanFile = None) -> None:
+def uninstall(config: PlanFile = None, *, json: options.Json = False) -> None:
     """Remove the schedule of a plan's nights.
 
     Nights, their log and the history stay.
@@ -104,6 +116,10 @@ def uninstall(config: PlanFile = None) -> None:
             raise
         file = config  # the schedule can be removed even if the plan is gone or broken
     jobs, warnings = schedule.uninstall(file)
+    if json:
+        removed = tuple(documents.RemovedJob(job.method, str(job.file)) for job in jobs)
+        console.show_json(documents.RemovedSchedule(removed, tuple(warnings)))
+        return
     for job in jobs:
         console.show_line(f"removed  {job.method}, {job.file}")
     if not jobs:
@@ -236,10 +252,10 @@ def run(
     _show(plan, night, failed, json=json, open_page=open_page)
 
 
-def init(config: NewConfig = None) -> None:
+def init(config: NewConfig = None, *, json: options.Json = False) -> None:
     """Write a plan to begin with: its captures and their references."""
     starter = nightly.document.write_starter(config) if config else nightly.document.write_starter()
-    console.show_line(starter)
+    console.show_files([starter], json=json)
     console.show_hint("Change what it measures, then look: tracekit nightly run --dry-run")
     console.show_hint(
         "Will it see a slowdown on this machine? In three minutes: tracekit nightly rehearse"
@@ -272,7 +288,7 @@ def _show(
     if open_page and folder.page.exists():
         typer.launch(folder.page.resolve().as_uri())
     if failed is not None and night.outcome is nightly.Outcome.REGRESSION:
-        console.show_error(failed.message, failed.hint)
+        console.show_error(failed.message, failed.hint, failed.exit_code)
     elif failed is not None:
         raise failed
     outcome = night.outcome or nightly.Outcome.FAILED
@@ -308,7 +324,7 @@ def rehearse(
     with console.progress("rehearsal") as progress:
         rehearsals = nightly.rehearsal.rehearse_plan(plan, progress=progress)
     if json:
-        console.show_json(rehearsals)
+        console.show_json(documents.Entries(rehearsals))
         return
     for rehearsal in rehearsals:
         for line in nightly.rehearsal.rehearsal_lines(rehearsal):

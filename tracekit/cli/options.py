@@ -106,6 +106,12 @@ ExportedTables = Annotated[
 ]
 RunFolder = Annotated[Path, argument("RUN", "Folder of a run.")]
 Json = Annotated[bool, flag("--json", "Print JSON instead of text.")]
+JsonSummary = Annotated[
+    bool, flag("--json-summary", "Print at most 2 kB of JSON; --json=summary is the same.")
+]
+EvidenceNumber = Annotated[
+    int | None, option("ID", "Print the windows of this finding alone.", "--evidence", min=1)
+]
 Target = Annotated[
     str | None, option("PID|NAME", "Process whose rows count.  [default: the TOC's]")
 ]

@@ -1,5 +1,7 @@
 """`query` and `runs index`: SQL over every table of every run, and one page about all runs."""
 
+from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -7,7 +9,7 @@ import typer
 
 from tracekit import fleet
 from tracekit.base import UsageError, outputs, write_whole
-from tracekit.cli import console, options
+from tracekit.cli import console, documents, options
 from tracekit.cli.options import argument, flag, option
 
 Folder = Annotated[Path, argument("[DIR]", "Folder of runs.", file_okay=False)]
@@ -21,6 +23,7 @@ def index(
     *,
     markdown: Markdown = None,
     open_page: options.OpenPage = False,
+    json: options.Json = False,
     force: options.Force = False,
 ) -> None:
     """Write a page about all runs and benches of a folder.
@@ -29,19 +32,22 @@ def index(
     links to their pages. It is rewritten each time. --markdown RESULTS.md writes the same table for
     a repository.
     """
+    is_printed = markdown == console.STDOUT
+    if json and is_printed:
+        raise UsageError("--json and --markdown - print two documents.", hint="Name a file.")
     files = [folder / fleet.INDEX]
-    if markdown and markdown != console.STDOUT:
+    if markdown and not is_printed:
         files.append(markdown)
     with outputs.writing(files, force=force):
         page = fleet.write_index(folder)
-        if markdown == console.STDOUT:
+        if is_printed:
             index_text = fleet.index_markdown(folder).rstrip("\n")
             console.show_line(index_text)
         elif markdown is not None:
             write_whole(markdown, fleet.index_markdown(folder).encode())
             console.show_written(markdown)
-    if markdown != console.STDOUT:
-        console.show_line(page)
+    if not is_printed:
+        console.show_files(files if json else [page], json=json)
     if open_page:
         typer.launch(page.resolve().as_uri())
 
@@ -71,6 +77,7 @@ def query(
     rows: Rows = 20,
     run_number: options.RunNumber = None,
     list_: QueryList = False,
+    json: options.Json = False,
     force: options.Force = False,
 ) -> None:
     """Query the tables of all runs in SQL.
@@ -90,7 +97,7 @@ def query(
     if list_:
         if sql:  # without a query the first argument is a source
             places = [Path(sql), *places]
-        _list(places, run_number)
+        _list(places, run_number, json=json)
         return
     if sql is None:
         raise UsageError(
@@ -99,13 +106,11 @@ def query(
         )
 
     if form is not None and output is None:
-        output = str(console.STDOUT)
-    files: list[Path] = []
+        output = _STDOUT
     output_form = None
     if output is not None:
         output_form = fleet.form_of(output, form)
-        if output and output != str(console.STDOUT):
-            files.append(Path(output))
+    files = _files_of(output, json=json)
     with (
         outputs.writing(files, places, force=force),
         console.progress("query") as progress,
@@ -115,22 +120,61 @@ def query(
         if output is not None and output_form is not None:
             with console.open_output(Path(output)) as file:
                 answer.write(file, output_form)
-            if output != str(console.STDOUT):
-                console.show_line(output)
+            if output != _STDOUT:
+                console.show_files([Path(output)], warnings, json=json)
+        elif json:
+            _show_json(answer, rows, warnings)
         else:
             _show(answer, rows)
-        console.show_warnings(warnings)
+        console.show_remarks(warnings)
 
 
-def _list(sources: list[Path], run_number: int | None) -> None:
+_STDOUT = str(console.STDOUT)
+
+
+def _files_of(output: str | None, *, json: bool) -> list[Path]:
+    """Return the file that an answer is written into, if it is one.
+
+    Raises:
+        UsageError: The answer and the document of --json would both be printed.
+    """
+    if json and output == _STDOUT:
+        raise UsageError(
+            "--json prints the first rows with their types; --format and --output - print all.",
+            hint="Leave one of them out.",
+        )
+    if not output or output == _STDOUT:
+        return []
+    return [Path(output)]
+
+
+def _show_json(answer: "fleet.QueryResult", rows: int, warnings: Sequence[str]) -> None:
+    """Print the first rows as JSON, each value in its own type."""
+    from msgspec import Raw
+
+    content = BytesIO()
+    answer.write(content, "json", rows)
+    first_rows = Raw(content.getvalue())
+    document = documents.TableRows(answer.types, first_rows, answer.count_rows(), tuple(warnings))
+    console.show_json(document)
+
+
+def _list(sources: list[Path], run_number: int | None, *, json: bool) -> None:
     with console.progress("list") as progress:
         views, warnings = fleet.listing(sources, progress, run_number)
+    if json:
+        tables = [
+            documents.QueryableTable(name, run_count, tuple(columns))
+            for name, run_count, columns in views
+        ]
+        console.show_json(documents.QueryableTables(tuple(tables), tuple(warnings)))
+        return
     rows: list[tuple[str, str, str]] = []
     for name, run_count, columns in views:
         column_names = ", ".join(columns)
         rows.append((name, f"{run_count:,}", column_names))
     console.table(("table", "runs", "columns"), rows)
-    console.show_warnings(warnings)
+    console.show_remarks(warnings)
 
 
 def _show(answer: "fleet.QueryResult", rows: int) -> None:

@@ -1,17 +1,20 @@
 """Commands that show: tables, workloads, rules; `open` a run in the program for it."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from textwrap import shorten
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import tracekit
 from tracekit import analysis, record, workload
 from tracekit import tables as traces
 from tracekit.base import InconclusiveError, Recording, TracekitError, UsageError, outputs, require
-from tracekit.cli import console, options
+from tracekit.cli import console, documents, options
 from tracekit.cli.options import argument, flag, option
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _WIDEST = 600  # characters of a list of columns
 
@@ -31,6 +34,7 @@ def tables(
     table: options.TablePlace = None,
     run_number: options.RunNumber = None,
     include: options.Include = None,
+    json: options.Json = False,
     force: options.Force = False,
 ) -> None:
     """List, show or write the tables of a run.
@@ -61,28 +65,57 @@ def tables(
             recording = Recording(run)
             run_tables = tracekit.pipeline.tables_of(recording, choice)
         if name is not None:
-            _show_table(run_tables, name, table, output, rows)
+            _show_table(run_tables, run_tables.chosen(name, table=table), output, rows, json=json)
         elif output is None:
-            table_entries = list(_entries(run_tables))
-            console.table(("table", "rows", "columns"), table_entries)
+            _list_tables(run_tables, json=json)
         else:
             names = ", ".join(run_tables)
             hint = f"Name it: {names}."
             raise UsageError("--output writes one table.", hint=hint)
-        console.show_warnings(run_tables.warnings)
+        console.show_remarks(run_tables.warnings)
         if name is None and set(run_tables) <= {traces.losses.LOSSES}:
             raise _none_in(run)
 
 
 def _show_table(
-    run_tables: "traces.Tables", name: str, place: int | None, output: Path | None, rows: int
+    run_tables: "traces.Tables",
+    frame: "pd.DataFrame",
+    output: Path | None,
+    rows: int,
+    *,
+    json: bool,
 ) -> None:
-    frame = run_tables.chosen(name, table=place)
-    if output is None:
-        console.show_frame(frame, rows)
-    else:
+    if output is not None:
         traces.write_table(frame, output)
-        console.show_line(output)
+        console.show_files([output], run_tables.warnings, json=json)
+    elif json:
+        _show_rows(frame, rows, run_tables.warnings)
+    else:
+        console.show_frame(frame, rows)
+
+
+def _show_rows(frame: "pd.DataFrame", rows: int, warnings: Sequence[str]) -> None:
+    """Print the first rows of a table as JSON."""
+    from msgspec import Raw
+
+    first_rows = frame.head(rows).to_json(orient="records", date_format="iso")
+    types = {str(name): str(kind) for name, kind in frame.dtypes.items()}
+    document = documents.TableRows(types, Raw(first_rows.encode()), len(frame), tuple(warnings))
+    console.show_json(document)
+
+
+def _list_tables(run_tables: "traces.Tables", *, json: bool) -> None:
+    entries = list(_entries(run_tables))
+    if json:
+        document = documents.TableList(tuple(entries), tuple(run_tables.warnings))
+        console.show_json(document)
+        return
+    rows: list[tuple[str, str, str]] = []
+    for entry in entries:
+        count = "" if entry.rows is None else f"{entry.rows:,}"
+        columns = shorten(", ".join(entry.columns), _WIDEST, placeholder=" …")
+        rows.append((entry.name, count, columns or f"not available: {entry.reason}"))
+    console.table(("table", "rows", "columns"), rows)
 
 
 def _none_in(run: Path) -> InconclusiveError:
@@ -99,52 +132,62 @@ def _none_in(run: Path) -> InconclusiveError:
     return InconclusiveError(f"{run} has no tables.", hint=hint)
 
 
-def _entries(run_tables: "traces.Tables") -> Iterator[tuple[str, str, str]]:
+def _entries(run_tables: "traces.Tables") -> Iterator[documents.ListedTable]:
     """Yield each table with its rows and columns; of a repeated schema one for each repeat."""
     for name in run_tables:
         repeats = run_tables.list_choices(name)
         if not repeats:
-            yield (name, *_measure_table(run_tables, name, traces.Choice()))
+            yield _measure_table(run_tables, name, name, traces.Choice())
         for repeat in repeats:
-            yield (f"{name} ({repeat})", *_measure_table(run_tables, name, repeat.choice))
+            yield _measure_table(run_tables, name, f"{name} ({repeat})", repeat.choice)
 
 
 def _measure_table(
-    run_tables: "traces.Tables", name: str, choice: "traces.Choice"
-) -> tuple[str, str]:
+    run_tables: "traces.Tables", name: str, title: str, choice: "traces.Choice"
+) -> documents.ListedTable:
     """Return the number of rows of a table and its columns, or the reason why it is missing."""
     try:
         frame = run_tables.chosen(name, table=choice.table, run=choice.run)
     except TracekitError as error:
-        return "", f"not available: {error}"
-    column_names = ", ".join(frame.columns)
-    columns = shorten(column_names, _WIDEST, placeholder=" …")
-    return f"{len(frame):,}", columns
+        return documents.ListedTable(title, None, (), str(error))
+    return documents.ListedTable(title, len(frame), tuple(frame.columns))
 
 
-def workloads(*, workloads: options.Workloads = None) -> None:
+def workloads(*, workloads: options.Workloads = None, json: options.Json = False) -> None:
     """List the workloads that can be recorded."""
     all_workloads = workload.all_workloads(workloads)
     entries = [(entry.name, entry.summary) for entry in all_workloads]
     program = (workload.plan.ANY_PROGRAM, "Run any program: put it after --, with its arguments.")
     all_entries = sorted([*entries, program])
+    if json:
+        listed = tuple(documents.ListedWorkload(*entry) for entry in all_entries)
+        console.show_json(documents.WorkloadList(listed))
+        return
     console.table(("workload", "description"), all_entries)
 
 
 Name = Annotated[str | None, argument("[RULE]", "Rule to explain.")]
 
 
-def rules(name: Name = None) -> None:
+def rules(name: Name = None, *, json: options.Json = False) -> None:
     """List the rules, or explain one."""
-    if name is None:
-        titles = [(rule.name, rule.title) for rule in analysis.RULES.values()]
-        console.table(("rule", "finds"), titles)
-        return
-    require(name, analysis.RULES, "rule", otherwise="`tracekit list rules` lists them.")
-    rule = analysis.RULES[name]
-    console.show_text((rule.name, "bold"), f"  {rule.title}")
-    for head, text in rule.sections.items():
-        console.show_text("\n", (head, "bold"), f"\n  {text}")
+    chosen_rules = list(analysis.RULES.values())
+    if name is not None:
+        require(name, analysis.RULES, "rule", otherwise="`tracekit list rules` lists them.")
+        chosen_rules = [analysis.RULES[name]]
+    if json:
+        explained: list[documents.ExplainedRule] = []
+        for rule in chosen_rules:
+            sections = dict(rule.sections) if name else {}
+            explained.append(documents.ExplainedRule(rule.name, rule.title, sections))
+        console.show_json(documents.RuleList(tuple(explained)))
+    elif name is None:
+        console.table(("rule", "finds"), [(rule.name, rule.title) for rule in chosen_rules])
+    else:
+        rule = chosen_rules[0]
+        console.show_text((rule.name, "bold"), f"  {rule.title}")
+        for head, text in rule.sections.items():
+            console.show_text("\n", (head, "bold"), f"\n  {text}")
 
 
 Page = Annotated[bool, flag("--page", "The page, in the browser.")]
@@ -160,11 +203,13 @@ def open_(
     trace: Trace = False,
     gputrace: Gputrace = False,
     only_print: OnlyPrint = False,
+    json: options.Json = False,
 ) -> None:
     """Open a run's page, bundle or GPU frame capture.
 
     Without an option this opens the page, or the GPU frame capture of a run that has only that. A
     bundle is opened in the Instruments of the Xcode that recorded it, if that is still installed.
+    --json prints the command line, as --print does.
     """
     kinds: list[record.opening.What] = []
     if page:
@@ -179,6 +224,12 @@ def open_(
     if kinds:
         kind = kinds[0]
     opening = record.opening.opening(Recording(run), kind)
+    if json:
+        document = documents.OpenedFile(
+            opening.kind, str(opening.path), opening.argv, opening.warnings
+        )
+        console.show_json(document)
+        return
     console.show_warnings(opening.warnings)
     if only_print:
         console.show_line(shlex.join(opening.argv))

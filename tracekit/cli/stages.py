@@ -6,11 +6,12 @@ from typing import Annotated
 import typer
 
 import tracekit
+from tracekit import analysis
 from tracekit import record as record_room
 from tracekit import tables as traces
-from tracekit.base import Recording, UsageError, outputs, quote_path
-from tracekit.cli import console, options
-from tracekit.cli.options import argument, option
+from tracekit.base import Recording, UsageError, outputs, quote_path, require
+from tracekit.cli import console, options, summaries
+from tracekit.cli.options import argument, flag, option
 from tracekit.workload import Plan
 from tracekit.workload import plan as workload_plan
 
@@ -68,17 +69,16 @@ def _capture_gpu(plan: Plan, more: list[str], *, open_it: bool, json: bool) -> N
     else:
         console.show_line(recording.gputrace)
         console.show_hint(f"Open it in Xcode: open {quote_path(recording.gputrace)}")
-        console.show_warnings(recording.provenance().warnings)
+        console.show_remarks(recording.provenance().warnings)
     if open_it:
         record_room.opening.perform(record_room.opening.opening(recording, "gputrace"))
 
 
-def record(plan: Plan) -> None:
+def record(plan: Plan, *, json: options.Json = False) -> None:
     """Record a workload, a program or a process."""
     with console.progress("record") as progress:
         recording = tracekit.pipeline.record(plan, progress)
-    console.show_folders([recording], "export")
-    console.show_warnings(recording.provenance().warnings)
+    console.show_folders([recording], "export", recording.provenance().warnings, json=json)
     tracekit.pipeline.require_target_rows(recording)
 
 
@@ -101,6 +101,7 @@ def export(
     *,
     tables: Tables = None,
     run_number: options.RunNumber = None,
+    json: options.Json = False,
 ) -> None:
     """Write the tables of a recording as XML.
 
@@ -120,7 +121,7 @@ def export(
             hint=f"`tracekit tables {source}` lists its tables, `tracekit convert` writes them.",
         )
     if traces.is_bundle(source):
-        _export_bundle(source, output, tables or "all", run_number)
+        _export_bundle(source, output, tables or "all", run_number, json=json)
         return
     if output is not None or run_number is not None:
         raise UsageError(
@@ -131,12 +132,13 @@ def export(
     with console.progress("export") as progress:
         wanted_tables = tables or "needed"
         tracekit.pipeline.export(recording, progress, tables=wanted_tables)
-    console.show_folders([recording], "analyze")
-    console.show_warnings(recording.provenance().warnings)
+    console.show_folders([recording], "analyze", recording.provenance().warnings, json=json)
     tracekit.pipeline.require_target_rows(recording)
 
 
-def _export_bundle(bundle: Path, output: Path | None, tables: str, run: int | None) -> None:
+def _export_bundle(
+    bundle: Path, output: Path | None, tables: str, run: int | None, *, json: bool
+) -> None:
     if output is None:
         output = Path(f"{bundle.stem}-exports")
     outputs.require_apart([output], [bundle])
@@ -144,44 +146,86 @@ def _export_bundle(bundle: Path, output: Path | None, tables: str, run: int | No
         choose_schemas = tracekit.pipeline.wanted_tables(tables)
         bundle_files = traces.Bundle(bundle)
         done = traces.write_exports(bundle_files, output, choose_schemas, progress, run)
-    console.show_line(output)
-    console.show_warnings(done.warnings)
+    console.show_files([output], done.warnings, json=json)
+
+
+Rule = Annotated[str | None, option("NAME", "Print the outcome of this rule alone.")]
 
 
 def analyze(
     run: options.RunFolder,
     *,
     run_number: options.RunNumber = None,
+    rule: Rule = None,
+    evidence: options.EvidenceNumber = None,
     json: options.Json = False,
+    json_summary: options.JsonSummary = False,
     no_redact: options.NoRedact = False,
 ) -> None:
     """Measure and judge a run's tables.
 
     Writes result.json to the run's folder. An import of a trace with several runs uses one of them;
     --run selects another one, which later commands then use, too.
+
+    --rule prints the outcome of one rule, and --evidence the windows of one finding, by the `id` of
+    --json-summary; result.json has everything in both cases.
     """
+    if rule is not None:
+        require(rule, analysis.RULES, "rule", otherwise="`tracekit list rules` lists them.")
     recording = Recording(run)
     with console.progress("analyze") as progress:
         if run_number is not None:
             record_room.imports.choose_run(recording, run_number)
         result = tracekit.pipeline.analyze(recording, progress, redacted=not no_redact)
-    console.show(result, recording, json=json)
-    if not json and not recording.report_file.exists():
+    if evidence is not None:
+        console.show_evidence(summaries.evidence_of(result, evidence), json=json)
+        return
+    if rule is not None:
+        result = summaries.select_rule(result, rule)
+    if json_summary:
+        console.show_summary(summaries.summarize_result(result, run.name))
+    elif rule is not None and not json:
+        console.show_rule(result, rule)
+    else:
+        console.show(result, recording, json=json)
+    if rule is not None:
+        return
+    is_text = not json and not json_summary
+    if is_text and not recording.report_file.exists():
         console.show_next("report", recording)
     tracekit.pipeline.require_rows(result)
+
+
+Summary = Annotated[bool, flag("--summary", "Print ten lines about the result; write nothing.")]
 
 
 def report(
     run: options.RunFolder,
     *,
+    summary: Summary = False,
+    evidence: options.EvidenceNumber = None,
+    json: options.Json = False,
     open_page: options.OpenPage = False,
     no_redact: options.NoRedact = False,
 ) -> None:
-    """Write the page about a run's result."""
+    """Write the page about a run's result, or print its summary.
+
+    --summary and --evidence read result.json, and write nothing.
+    """
+    if summary or evidence is not None:
+        result = analysis.load(Recording(run).result_file)
+        if evidence is not None:
+            console.show_evidence(summaries.evidence_of(result, evidence), json=json)
+        elif json:
+            console.show_summary(summaries.summarize_result(result, run.name))
+        else:
+            for line in summaries.summary_lines(result, run.name):
+                console.show_line(line)
+        return
     with console.progress("report") as progress:
         recording = Recording(run)
         page = tracekit.pipeline.report(recording, progress, redacted=not no_redact)
-    console.show_line(page)
+    console.show_files([page], json=json)
     if open_page:
         typer.launch(page.resolve().as_uri())
 
@@ -203,6 +247,7 @@ def recover(
     output: options.Output = None,
     template: Template = None,
     time_limit: TimeLimit = None,
+    json: options.Json = False,
 ) -> None:
     """Make a run of a recording whose recorder was killed.
 
@@ -222,8 +267,7 @@ def recover(
             template=template,
             seconds=seconds,
         )
-    console.show_folders([recording], "analyze")
-    console.show_warnings(recording.provenance().warnings)
+    console.show_folders([recording], "analyze", recording.provenance().warnings, json=json)
 
 
 Paths = Annotated[list[Path], argument("PATH…", "Bundles, exports, counters, folders.")]
@@ -236,6 +280,7 @@ def import_(
     target: options.Target = None,
     run_number: options.RunNumber = None,
     include: options.Include = None,
+    json: options.Json = False,
 ) -> None:
     """Make a run from a bundle, a GPU frame capture or exports.
 
@@ -256,6 +301,7 @@ def import_(
         recordings = tracekit.pipeline.import_(
             paths, output, target, progress, run_number, include=options.parts_of(include)
         )
-    console.show_folders(recordings, "analyze")
+    warnings: list[str] = []
     for recording in recordings:
-        console.show_warnings(recording.provenance().warnings)
+        warnings += recording.provenance().warnings
+    console.show_folders(recordings, "analyze", warnings, json=json)

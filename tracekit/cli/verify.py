@@ -104,9 +104,8 @@ def _end(done: "lab.parity.Parity") -> None:
         reason = breach.failure or error
         console.show_warnings([f"{breach.subject} on {breach.case}: {reason}"])
     if done.breaches and done.worst is not None:
-        console.show_error(
-            "A bound is exceeded.", f"Repeat it: {lab.parity.repeat(done.worst, done)}"
-        )
+        repetition = lab.parity.repeat(done.worst, done)
+        console.show_error("A bound is exceeded.", f"Repeat it: {repetition}", 1)
         raise typer.Exit(1)
     if done.interrupted:
         raise InterruptedRunError("Parity was interrupted; cases are missing.")

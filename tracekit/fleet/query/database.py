@@ -141,19 +141,27 @@ class QueryResult:
         self.types = dict(zip(names, kind_names, strict=True))
         """The columns by unique names, with their types in SQL's words."""
 
-    def write(self, file: BinaryIO, form: Form) -> None:
-        """Write all rows, as DuckDB does.
+    def write(self, file: BinaryIO, form: Form, max_rows: int | None = None) -> None:
+        """Write all rows, or the first ones, as DuckDB does.
 
         CSV has lists, maps and structs as JSON, and JSON is an array of objects. Parquet holds
         integers of 128 bits as decimals.
         """
         path = self._database.workshop / f"answer.{form}"
         selection = self._select(form)
+        if max_rows is not None:
+            selection = f"{selection} LIMIT {max_rows}"
         target = text(str(path))
         self._query(f"COPY ({selection}) TO {target} ({_OPTIONS[form]})")
         with path.open("rb") as answer_file:
             shutil.copyfileobj(answer_file, file)
         path.unlink()
+
+    def count_rows(self) -> int:
+        """Return the number of all rows."""
+        self._query("CREATE OR REPLACE TEMP TABLE counted AS SELECT count(*) FROM answer")
+        [[total]] = self._database.connection.execute("FROM counted").fetchall()
+        return total
 
     def fetch_first_rows(self, max_rows: int, *, short: bool) -> tuple[list[tuple[str, ...]], int]:
         """Return up to `max_rows` rows in words, and the number of all rows.

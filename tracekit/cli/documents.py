@@ -1,0 +1,243 @@
+"""The JSON documents of commands that save no document of their own.
+
+Each has `format`, the version of its fields. docs/reference/json.md lists the documents of all
+commands, and docs/reference/schemas has their schemas.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import Raw
+
+
+@dataclass(frozen=True)
+class WrittenFiles:
+    """The files that a command wrote, in order; `warnings` are about their content."""
+
+    files: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    format: int = 1
+
+
+@dataclass(frozen=True)
+class RunFolders:
+    """The folders of runs that a command made, and the command that comes next."""
+
+    runs: tuple[str, ...]
+    next: str
+    warnings: tuple[str, ...] = ()
+    format: int = 1
+
+
+@dataclass(frozen=True)
+class ListedTable:
+    """A table of a run; without rows if it is not available, and `reason` says why.
+
+    `name` ends with the number of the table if several tables have one schema.
+    """
+
+    name: str
+    rows: int | None
+    columns: tuple[str, ...]
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class TableList:
+    """The tables of a run or a bundle."""
+
+    tables: tuple[ListedTable, ...]
+    warnings: tuple[str, ...] = ()
+    format: int = 1
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """The first rows of a table or of an answer, each an object; `total` counts all rows.
+
+    `types` has the type of each column, in the words of pandas for a table, of SQL for an answer.
+    """
+
+    types: dict[str, str]
+    rows: Raw
+    total: int
+    warnings: tuple[str, ...] = ()
+    format: int = 1
+
+
+@dataclass(frozen=True)
+class QueryableTable:
+    """A table that a query can name, the number of runs that have it, and its columns."""
+
+    name: str
+    runs: int
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class QueryableTables:
+    """The tables that a query can name."""
+
+    tables: tuple[QueryableTable, ...]
+    warnings: tuple[str, ...] = ()
+    format: int = 1
+
+
+@dataclass(frozen=True)
+class ListedWorkload:
+    """A workload, and its purpose in a sentence."""
+
+    name: str
+    description: str
+
+
+@dataclass(frozen=True)
+class WorkloadList:
+    """The workloads that can be recorded."""
+
+    workloads: tuple[ListedWorkload, ...]
+    format: int = 1
+
+
+@dataclass(frozen=True)
+class ExplainedRule:
+    """A rule, what it finds, and if it was named, the sections of its explanation by heading."""
+
+    name: str
+    title: str
+    sections: dict[str, str]
+
+
+@dataclass(frozen=True)
+class RuleList:
+    """The rules; one alone if it was named."""
+
+    rules: tuple[ExplainedRule, ...]
+    format: int = 1
+
+
+@dataclass(frozen=True)
+class OpenedFile:
+    """The file to open, and the command line that opens it."""
+
+    kind: str
+    path: str
+    argv: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    format: int = 1
+
+
+@dataclass(frozen=True)
+class BatchFailure:
+    """A recording that could not be analyzed."""
+
+    recording: str
+    error: str
+    hint: str
+
+
+@dataclass(frozen=True)
+class BatchTally:
+    """The numbers of sources of a batch, now and before; `failures` are the first ones."""
+
+    page: str
+    total: int
+    done: int
+    done_before: int
+    failed: int
+    failed_before: int
+    recordings: int
+    failures: tuple[BatchFailure, ...]
+    format: int = 1
+
+
+@dataclass(frozen=True)
+class TemplateChange:
+    """A setting of a template, before and after."""
+
+    place: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class TemplateDraft:
+    """The changes to a copy of a template; `written` is empty for a dry run."""
+
+    changes: tuple[TemplateChange, ...]
+    written: str
+    format: int = 1
+
+
+@dataclass(frozen=True)
+class InstalledSchedule:
+    """The files of a schedule by their path, a line for cron if needed, and the next night."""
+
+    files: dict[str, str]
+    line: str
+    next: str
+    log: str
+    warnings: tuple[str, ...] = ()
+    format: int = 1
+
+
+@dataclass(frozen=True)
+class RemovedJob:
+    """A job that a scheduler no longer runs."""
+
+    method: str
+    file: str
+
+
+@dataclass(frozen=True)
+class RemovedSchedule:
+    """The jobs of a plan that were removed; none if none was installed."""
+
+    removed: tuple[RemovedJob, ...]
+    warnings: tuple[str, ...] = ()
+    format: int = 1
+
+
+@dataclass(frozen=True)
+class Note:
+    """A change of the history, in words."""
+
+    message: str
+    format: int = 1
+
+
+@dataclass(frozen=True)
+class ExpectedChange:
+    """A change that later nights are judged against."""
+
+    capture: str
+    metric: str
+    expected: str
+
+
+@dataclass(frozen=True)
+class AcceptedNight:
+    """The changes of a night that are expected from now on; `refused` are reasons by capture."""
+
+    night: str
+    machine: str
+    accepted: tuple[ExpectedChange, ...]
+    refused: dict[str, str]
+    format: int = 1
+
+
+@dataclass(frozen=True)
+class RevokedNight:
+    """The captures of a night whose acceptance was withdrawn."""
+
+    night: str
+    captures: tuple[str, ...]
+    format: int = 1
+
+
+@dataclass(frozen=True)
+class Entries:
+    """A list of records, such as accepted changes or series."""
+
+    entries: tuple[Any, ...]
+    format: int = 1
