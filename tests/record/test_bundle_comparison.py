@@ -43,6 +43,8 @@ class Exports:
         place = argv[-1].rpartition("[")[2].rstrip("]")
         name = f"{schema}-{place}" if place.isdecimal() and place != "1" else schema
         self.exported += {name} - {"toc"}
+        if not (self.folder / f"{name}.xml").exists():
+            return Completed(argv, 1, stderr="There is no such export.")
         text = (self.folder / f"{name}.xml").read_text()
         output.write_text(text.replace(*self.lie) if self.lie[0] else text)
         return Completed(argv, -SIGTRAP if schema in self.fails else 0)
@@ -122,6 +124,26 @@ def test_a_table_that_cannot_be_exported_is_tried_again(tmp_path: Path) -> None:
     assert comparison.sentence.endswith("no difference; 1 could not be compared.")
     exports.fails = ()
     assert [table.schema for table in compare_tables(bundle, exports).tables] == ["time-info"]
+
+
+@pytest.mark.corpus
+@pytest.mark.processes
+def test_a_real_bundle_agrees_with_its_real_exports(corpus: Path, tmp_path: Path) -> None:
+    bundle = next(corpus.rglob("gpu_baseline.trace"))
+    exports = Exports(tmp_path)
+    for file in bundle.parent.glob("xctrace_gpu_baseline_*.xml"):
+        schema = file.stem.removeprefix("xctrace_gpu_baseline_")
+        (tmp_path / f"{schema}.xml").symlink_to(file)
+    (tmp_path / "toc.xml").symlink_to(bundle.with_name("gpu_baseline_toc.xml"))
+    comparison = compare_tables(bundle, exports)
+    tables = {table.schema: table for table in comparison.tables if not table.reason}
+    assert len(tables) == 11
+    assert sum(table.rows for table in tables.values()) == 8_133
+    # The bundle has no document, and so not all names of functions.
+    profile = tables.pop("time-profile")
+    assert profile.difference.startswith("row 2, stack: '0x195435375")
+    assert {table.verdict for table in tables.values()} == {"equal"}
+    assert comparison.exit_code == 1
 
 
 def test_a_difference_outranks_a_table_that_was_not_compared() -> None:
