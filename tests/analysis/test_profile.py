@@ -10,7 +10,7 @@ from analysed import table
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.profile import Block, flame, frames_table, functions, sampled_weight
 from tracekit.analysis.replay import average_by_cost, encoders
-from tracekit.tables.xml.node import FRAMES, STACKS, Symbols
+from tracekit.tables.xml.node import FRAMES, STACKS, Symbols, no_symbols
 
 # main → work → hot; main → work; main → work → work → hot (recursion)
 STACKS_OF = {0: ["hot", "work", "main"], 1: ["work", "main"], 2: ["hot", "work", "work", "main"]}
@@ -104,7 +104,12 @@ def test_encoders_of_a_replay_are_ranked_by_cost_with_their_limiters() -> None:
     assert encoder_table["stack"].tolist() == pytest.approx([0.3, float("nan")], nan_ok=True)
     assert encoder_table[["read", "written", "bandwidth"]].isna().all(axis=None)
     assert average_by_cost(encoder_table, "occupancy") == pytest.approx(0.8 * 0.25 + 0.2 * 0.5)
-    assert average_by_cost(encoder_table.assign(occupancy=[0.25, None]), "occupancy") == 0.25
+    half_known: Any = [0.25, None]
+    assert average_by_cost(encoder_table.assign(occupancy=half_known), "occupancy") == 0.25
     unknown = encoders(replayed.assign(suspect="it is above one"))
     assert (unknown["place"].tolist(), unknown["stack"].isna().all()) == ([0, 1], True)
     assert average_by_cost(unknown, "occupancy") is None
+
+
+def test_a_profile_without_samples_has_no_frames() -> None:
+    assert list(frames_table(no_symbols())["function"]) == []

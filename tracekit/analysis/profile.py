@@ -31,7 +31,8 @@ def frames_table(symbols: Symbols) -> pd.DataFrame:
     )
     binary = frames["binary"].fillna("")
     binary_words = (binary + " ").where(binary != "", "")
-    unnamed = binary_words + address.fillna("(no address)")
+    # Addresses of no frames keep their numbers' type, to which no words can be added.
+    unnamed = binary_words + address.astype(object).fillna("(no address)")
     names = frames["name"].fillna(unnamed).to_numpy(dtype=object)
     stacks = symbols.stacks.column("frames").combine_chunks()
     stack_lists = stacks.to_pylist()
