@@ -87,7 +87,7 @@ def step(
     scenario: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[str], int]:
     """Run a step of mac.yml under the fake xctrace; return its exit code."""
-    scenario()
+    scenario(busy=True)
     binaries = tmp_path / "uv-bin"
     binaries.mkdir()
     uv = binaries / "uv"

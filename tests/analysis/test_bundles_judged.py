@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bundle_writer import tables_of_exports, write_bundle
+from bundle_writer import write_bundle
+from bundle_writer.from_exports import tables_of_exports
 from labelled.faults import FAULTS
 from labelled.folder import write
 from labelled.program import simulate

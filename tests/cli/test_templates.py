@@ -2,6 +2,7 @@
 
 import os
 import plistlib
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -79,3 +80,57 @@ def test_templates_that_cannot_be_made_are_reported(tracekit: Any, tmp_path: Pat
             "list", "templates", "make", tmp_path / "mine.tracetemplate", *arguments.split()
         )
         assert_error(result, code, message)
+
+
+NUMBERS = ("counterprofile", "counterprofileinternal", "counterscounterprofile")
+SWITCHES = ("shaderprofiler", "shaderprofilerinternal", "countersshaderprofiler")
+CHOICES = [
+    choice
+    for choice in product((None, 1, 3, 4, 13, 14), (None, "on", "off"))
+    if choice != (None, None)
+]
+
+
+@pytest.mark.parametrize("name", ["Argent", "AllocVMTrackerAuto3s"])
+def test_nothing_else_changes_in_a_real_template(
+    name: str, corpus: Path, tracekit: Any, tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    source = corpus / "templates" / f"{name}.tracetemplate"
+    old = plistlib.loads(source.read_bytes())
+    for profile, shaders in CHOICES:
+        with subtests.test(profile=profile, shaders=shaders):
+            output = tmp_path / f"{profile}-{shaders}.tracetemplate"
+            options: list[str] = ["--write", "--from", str(source)]
+            expected: dict[str, int | bool] = {}
+            if profile is not None:
+                options += ["--counter-profile", str(profile)]
+                expected |= dict.fromkeys(NUMBERS, profile)
+            if shaders is not None:
+                options += ["--shader-timeline", shaders]
+                expected |= dict.fromkeys(SWITCHES, shaders == "on")
+            assert tracekit("templates", "make", output, *options).code == 0
+            new = plistlib.loads(output.read_bytes())
+            assert revert(new, old, expected) == old
+            assert {*map(type, new["$objects"][len(old["$objects"]) :])} <= {int, bool}
+
+
+def revert(
+    new: dict[str, Any], old: dict[str, Any], expected: dict[str, int | bool]
+) -> dict[str, Any]:
+    """Return a template whose expected values, where they are, point at the old ones again."""
+    objects = list(new["$objects"])
+    reverted = 0
+    for place, holder in enumerate(old["$objects"]):
+        if not isinstance(holder, dict) or "NS.keys" not in holder:
+            continue
+        values = list(objects[place]["NS.objects"])
+        for position, key in enumerate(holder["NS.keys"]):
+            key_name = old["$objects"][key.data]
+            if isinstance(key_name, str) and key_name in expected:
+                value = objects[values[position].data]
+                assert (value, type(value)) == (expected[key_name], type(expected[key_name]))
+                values[position] = holder["NS.objects"][position]
+                reverted += 1
+        objects[place] = {**objects[place], "NS.objects": values}
+    assert reverted >= len(expected)
+    return {**new, "$objects": objects[: len(old["$objects"])]}

@@ -5,13 +5,15 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import texts
+from device_lists import fitting_devices
 from scenario import Scenario
+from versions import Version
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_WITH_VALUE = {
-    "--output", "--template", "--instrument", "--time-limit", "--attach", "--env",
-    "--target-stdout", "--notify-tracing-started",
+_ALONE = {"--no-prompt", "--all-processes"}
+# Options of the help that the fake does not act on, and so refuses.
+_NOT_PLAYED = {
+    "--append-run", "--package", "--recording-options", "--show-recording-options",
 }  # fmt: skip
 
 
@@ -24,16 +26,25 @@ class Arguments:
     values: dict[str, str] = field(default_factory=dict)
     instruments: list[str] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)
-    no_prompt: bool = False
+    alone: set[str] = field(default_factory=set[str])  # options without a value
     command: list[str] = field(default_factory=list)
 
     @property
     def template(self) -> str:
+        """Return the name of the template."""
         return Path(self.values.get("--template", "Blank")).name.removesuffix(".tracetemplate")
 
     @property
     def attach(self) -> str:
         return self.values.get("--attach", "")
+
+    @property
+    def no_prompt(self) -> bool:
+        return "--no-prompt" in self.alone
+
+    @property
+    def all_processes(self) -> bool:
+        return "--all-processes" in self.alone
 
     @property
     def limit(self) -> tuple[float | None, str]:
@@ -49,7 +60,9 @@ class Arguments:
         return seconds, f" Time limit: {limit_text}"
 
 
-def parse(options: list[str]) -> Arguments:
+def parse(options: list[str], version: Version) -> Arguments:
+    """Read the options that this version has; raise RefusalError for any other."""
+    names = {flag.split()[0] for flag in version.flags} - _NOT_PLAYED
     arguments, remaining_words = Arguments(), list(options)
     while remaining_words:
         word = remaining_words.pop(0)
@@ -58,10 +71,10 @@ def parse(options: list[str]) -> Arguments:
                 remaining_words[1:] if remaining_words[:1] == ["--"] else remaining_words
             )
             break
-        if word == "--no-prompt":
-            arguments.no_prompt = True
-        elif word not in _WITH_VALUE or not remaining_words:
-            raise RefusalError(64, f"unexpected argument: {word}")
+        if word not in names or (word not in _ALONE and not remaining_words):
+            raise RefusalError(64, f"unexpected argument: {word}")  # the wording is not on record
+        if word in _ALONE:
+            arguments.alone.add(word)
         elif word == "--instrument":
             arguments.instruments.append(remaining_words.pop(0))
         elif word == "--env":
@@ -77,14 +90,16 @@ def check(arguments: Arguments, scenario: Scenario) -> None:
     _refuse_as_told(arguments, scenario)
     _ = arguments.limit  # refuses one that is none
     command, attach = arguments.command, arguments.attach
+    version = scenario.version
     for name in arguments.instruments:
-        if name not in texts.INSTRUMENTS.splitlines():
+        if name not in version.instruments:
             raise RefusalError(56, f"Instrument with name '{name}' cannot be found")
-    if not (command or attach):
-        raise RefusalError(64, "no target")
-    template = arguments.values.get("--template")
-    if template not in (None, *texts.TEMPLATES.splitlines()) and not Path(template).is_file():
-        raise RefusalError(64, f"unknown template {template}")
+    device = arguments.values.get("--device", "")
+    if device and len(fitting_devices(device)) > 1:
+        raise RefusalError(28, f"Provided device parameter '{device}' is ambiguous")
+    if len([target for target in (command, attach, arguments.all_processes) if target]) != 1:
+        raise RefusalError(64, "no target, or several")
+    _check_template(arguments.values.get("--template"), scenario)
     if command and not os.access(command[0], os.X_OK):
         raise RefusalError(64, f"cannot launch {command[0]}")
     if attach and not attach.isdecimal():
@@ -94,6 +109,18 @@ def check(arguments: Arguments, scenario: Scenario) -> None:
     output = Path(arguments.values["--output"])
     if output.exists():
         raise RefusalError(64, f"will not write over {output.name}")
+
+
+def _check_template(template: str | None, scenario: Scenario) -> None:
+    """Refuse a template that is neither a name nor a file.
+
+    Whether Blank is a name is reported both ways.
+    """
+    names = [*scenario.version.templates, *(["Blank"] if scenario.get("blank") else [])]
+    missing = scenario.get("without", [])
+    names = [name for name in names if name not in missing]
+    if template not in (None, *names) and not Path(template).is_file():
+        raise RefusalError(64, f"unknown template {template}")
 
 
 def _refuse_as_told(arguments: Arguments, scenario: Scenario) -> None:

@@ -6,72 +6,57 @@ Tables are in the grammar of exports: ids in document order, repeats as referenc
 from dataclasses import dataclass
 from typing import Any
 
-WINDOW_SERVER = ("WindowServer", 420)
-_STEP = 5_000_000
+from rows import WINDOW_SERVER, Label, Process, Row, Thread, Value, rows_of
+from tables import Listed, list_tables
+from versions import BY_BUILD
 
-COLUMNS = {
-    "metal-gpu-intervals": "start:start-time duration:duration channel-name:gpu-channel-name "
-    "frame-number:gpu-frame-number start-latency:duration event-depth:metal-nesting-level "
-    "event-label:formatted-label state:gpu-state connection-UUID:connection-uuid64 "
-    "color:render-buffer-depth process:process gpu:metal-device-name "
-    "channel-subtitle:metal-object-label iosurface-accesses:formatted-label bytes:size-in-bytes "
-    "cmdbuffer-id:metal-command-buffer-id encoder-id:metal-command-buffer-id "
-    "gpu-submission-id:uint64",
-    "metal-application-encoders-list": "start:start-time duration:duration thread:thread "
-    "process:process gpu:metal-device-name frame-number:gpu-frame-number "
-    "cmdbuffer-label:metal-object-label cmdbuffer-label-indexed:metal-object-label "
-    "encoder-label:metal-object-label encoder-label-indexed:metal-object-label "
-    "event-type:metal-event-name cmdbuffer-id:metal-command-buffer-id "
-    "encoder-id:metal-command-buffer-id",
-    "metal-gpu-counter-intervals": "start:start-time duration:duration counter-id:uint32 "
-    "name:gpu-counter-name label:formatted-label value:fixed-decimal percent-value:percent "
-    "color:uint32 gpu:metal-device-name group-index:uint32 is-percentage:boolean "
-    "ring-buffer-index:uint32",
-    "time-info": "update-time:sample-time mabs-epoch:mach-absolute-time "
-    "mct-epoch:mach-continuous-time timebase-info:mach-timebase-info "
-    "trace-start-time:time-since-epoch",
-}
-# Two tables of one schema, as counters have; the others stand once.
-_TABLES = (
-    ("tick", ' frequency="10"'),
-    ("gpu-counter-info", ' counter-profile="0"'),
-    ("gpu-counter-info", ' counter-profile="3"'),
-    *((schema, "") for schema in COLUMNS),
-)
+_TIMES = {"start-time", "event-time", "sample-time"}
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One value: an element with text, or with children; None stands for a sentinel."""
+def settings(state: dict[str, Any]) -> dict[str, list[str]]:
+    """Return the recording settings of each instrument that has any, as lines."""
+    instrument = "Metal Application"
+    if "Metal GPU Counters" in state["instruments"]:
+        instrument = "Metal GPU Counters"
+    shader_timeline = "Enabled" if state["shader_timeline"] else "Disabled"
+    return {
+        instrument: [
+            f"Counter Set: {state['counter_set']}",
+            f"Shader Timeline: {shader_timeline}",
+            "Induced GPU Performance State: Default",
+        ]
+    }
 
-    tag: str
-    text: str = ""
-    fmt: str = ""
-    children: "tuple[Cell, ...]" = ()
+
+def processes(state: dict[str, Any]) -> list[tuple[str, int]]:
+    """Return the processes that the table of contents lists; none of a failed recording."""
+    if state["target"] is None:
+        return []
+    target = state["target"]
+    return [("kernel", 0), WINDOW_SERVER, (target["name"], target["pid"])]
 
 
-Row = list[Cell | str | None]
+def time_limit(state: dict[str, Any]) -> str:
+    return f"{state['limit']:g} seconds" if state["limit"] else "12 hours"
 
 
 def toc(state: dict[str, Any]) -> str:
-    target, limit = state["target"], state["limit"]
-    process, processes = "<all-processes/>", list[tuple[str, int]]()
+    target = state["target"]
+    process = "<all-processes/>"
     started, end_time, version = "", "", ""
     if target is not None:
-        started, end_time, version = state["started"], state["ended"], state["version"]
-        processes = [("kernel", 0), WINDOW_SERVER, (target["name"], target["pid"])]
+        started, end_time = state["started"], state["ended"]
+        version = BY_BUILD[state["build"]].text
+    if target is not None and target["type"] != "all-processes":
         end = ""
         if target["type"] == "launched":
             end = f' return-exit-status="{target["status"]}" termination-reason="{target["why"]}"'
         name = _quote(target["name"])
         process = f'<process type="{target["type"]}" name={name} pid="{target["pid"]}"{end}/>'
-    has_counters = state["counter_set"] != "(null)" or "Metal GPU Counters" in state["instruments"]
-    instrument = "Metal GPU Counters" if has_counters else "Metal Application"
-    shader_timeline = "Enabled" if has_counters else "Disabled"
     listed = "".join(
-        f'<process name={_quote(name)} pid="{pid}" path="/"/>' for name, pid in processes
+        f'<process name={_quote(name)} pid="{pid}" path="/"/>' for name, pid in processes(state)
     )
-    tables = "".join(f'<table{more} schema="{schema}"/>' for schema, more in _TABLES)
+    tables = "".join(map(_toc_table, list_tables(state)))
     return f"""<?xml version="1.0"?>
 
 <trace-toc>
@@ -90,14 +75,9 @@ os-version="26.3.1 (25D2128)" uuid="00000000-0000-0000-0000-000000000000"/>
                 <instruments-version>{version}</instruments-version>
                 <template-name>{_escape(state["template"])}</template-name>
                 <recording-mode>Deferred</recording-mode>
-                <time-limit>{f"{limit:g} seconds" if limit else "12 hours"}</time-limit>
+                <time-limit>{time_limit(state)}</time-limit>
                 <intruments-recording-settings>
-                    <instrument name="{instrument}"><array>
-                        <dictionary><key name="GPU">
-                            <value>Counter Set: {_escape(state["counter_set"])}</value>
-                            <value>Shader Timeline: {shader_timeline}</value>
-                        </key></dictionary>
-                    </array></instrument>
+                    {"".join(_toc_settings(state))}
                 </intruments-recording-settings>
             </summary>
         </info>
@@ -109,72 +89,87 @@ os-version="26.3.1 (25D2128)" uuid="00000000-0000-0000-0000-000000000000"/>
 """
 
 
+def _toc_settings(state: dict[str, Any]) -> list[str]:
+    """Return the settings of each instrument; Xcode 27 has them as options."""
+    elements: list[str] = []
+    for name, lines in settings(state).items():
+        if BY_BUILD[state["build"]].is_27:
+            pairs = [line.split(": ", 1) for line in lines]
+            listed = "".join(
+                f"<option key={_quote(key)} value={_quote(value)}/>" for key, value in pairs
+            )
+            content = f"<options>{listed}</options>"
+        else:
+            listed = "".join(f"<value>{_escape(line)}</value>" for line in lines)
+            content = f'<array><dictionary><key name="GPU">{listed}</key></dictionary></array>'
+        elements.append(f"<instrument name={_quote(name)}>{content}</instrument>")
+    return elements
+
+
+def _toc_table(table: Listed) -> str:
+    attributes = "".join(f" {name}={_quote(text)}" for name, text in table.attributes.items())
+    return f'<table{attributes} schema="{table.schema}"/>'
+
+
 def table(state: dict[str, Any], schema: str, place: int) -> str | None:
-    numbers = [n for n, (name, _) in enumerate(_TABLES, 1) if name == schema]
+    tables = list_tables(state)
+    numbers = [n for n, listed in enumerate(tables, 1) if listed.schema == schema]
     if not numbers or place > len(numbers):
         return None
-    columns = COLUMNS.get(schema, "").split()
-    rows = _rows(state, schema)
-    return _encode_table(schema, columns, rows, numbers[max(place, 1) - 1])
+    number = numbers[max(place, 1) - 1]
+    return _encode_table(tables[number - 1], rows_of(state, schema), number, state)
 
 
-def _rows(state: dict[str, Any], schema: str) -> list[Row]:
-    target = state["target"] or {"name": "unknown", "pid": 1}
-    owner = (target["name"], target["pid"])
-    numbers = range(max(int(state["duration"] * 1e9) // _STEP, 1))
-    jobs = _jobs(state, numbers)
-    if schema == "metal-gpu-intervals":
-        rows = [
-            _interval(number, (number * _STEP + 1000, _length(number)), *WINDOW_SERVER)
-            for number in numbers[::10]
-        ]
-        rows += [_interval(number, job, *owner) for number, job in enumerate(jobs)]
-        return sorted(rows, key=lambda row: int(row[0].text))
-    if schema == "metal-application-encoders-list":
-        return [_encoder(number, start, *owner) for number, (start, _) in enumerate(jobs)]
-    if schema == "metal-gpu-counter-intervals" and state["counter_rows"]:
-        return [_counter(number) for number in numbers]
-    return []
+@dataclass(frozen=True)
+class Cell:
+    """One value: an element with text, or with children; None stands for a sentinel."""
+
+    tag: str
+    text: str = ""
+    fmt: str = ""
+    children: "tuple[Cell, ...]" = ()
 
 
-def _jobs(state: dict[str, Any], numbers: range) -> list[tuple[int, int]]:
-    """Return the starts and lengths of the target's jobs: its own marks, or by the clock."""
-    marks = state.get("jobs")
-    if marks is None:
-        return [(number * _STEP, _length(number)) for number in numbers]
-    return [(start, end - start) for start, end in marks]
+def _cell(tag: str, value: Value, state: dict[str, Any]) -> Cell | None:
+    match value:
+        case None:
+            cell = None
+        case Process():
+            cell = _process(value)
+        case Thread():
+            cell = _thread(value, state)
+        case Label(text):
+            cell = Cell(tag, fmt=text, children=(Cell("string", text),))
+        case tuple():
+            fields = tuple(Cell(f"{tag}-field", str(part)) for part in value)
+            cell = Cell(tag, fmt="/".join(map(str, value)), children=fields)
+        case _:
+            cell = Cell(tag, str(value), _format(tag, value))
+    return cell
 
 
-def _length(number: int) -> int:
-    return 3_000_000 + number % 7 * 1000
+def _format(tag: str, value: int | str) -> str:
+    if tag in _TIMES:
+        return f"{int(value) / 1e9:.9f}"
+    formats = {
+        "duration": lambda: f"{int(value) / 1000:.2f} µs",
+        "boolean": lambda: "Yes" if value else "No",
+        "size-in-bytes": lambda: f"{value} Bytes",
+    }
+    return formats[tag]() if tag in formats else str(value)
 
 
-def _interval(number: int, job: tuple[int, int], name: str, pid: int) -> Row:
-    is_target = pid != WINDOW_SERVER[1]
-    return [
-        _time(job[0]),
-        _duration(job[1]), "Compute" if is_target else "Fragment", None,
-        _duration(200_000 + number % 5 * 1000), "0", _label(f"Dispatch {number}"),
-        "Active", "4", "3", _process(name, pid), "M1", "", _label(""),
-        Cell("size-in-bytes", "0", "0 Bytes"), str(pid * 10_000 + number),
-        str(pid * 20_000 + number), str(number),
-    ]  # fmt: skip
+def _thread(thread: Thread, state: dict[str, Any]) -> Cell:
+    tid = f"0x{thread.tid:x}"
+    place = f"({tid})" if BY_BUILD[state["build"]].is_27 else tid
+    fmt = f"Main Thread {place} ({thread.process.name}, pid: {thread.process.pid})"
+    children = (Cell("tid", str(thread.tid), tid), _process(thread.process))
+    return Cell("thread", fmt=fmt, children=children)
 
 
-def _encoder(number: int, start: int, name: str, pid: int) -> Row:
-    return [
-        _time(start), _duration(20_000), _thread(name, pid),
-        _process(name, pid), "M1", None, "", f"Command Buffer {number}", "",
-        "Compute Encoder 0", "Compute", str(pid * 10_000 + number), str(pid * 20_000 + number),
-    ]  # fmt: skip
-
-
-def _counter(number: int) -> Row:
-    share = f"{20 + number % 50}.000000000"
-    return [
-        _time(number * _STEP), _duration(_STEP), "1", "ALU Limiter", None, share,
-        share, "0", "M1", "0", Cell("boolean", "1", "Yes"), "0",
-    ]  # fmt: skip
+def _process(process: Process) -> Cell:
+    children = (Cell("pid", str(process.pid)), Cell("device-session", "TODO"))
+    return Cell("process", fmt=f"{process.name} ({process.pid})", children=children)
 
 
 def _escape(text: str) -> str:
@@ -204,44 +199,25 @@ class Encoder:
         return f'<{cell.tag} id="{number}" fmt={fmt}>{content}</{cell.tag}>'
 
 
-def _encode_table(schema: str, columns: list[str], rows: list[Row], place: int) -> str:
-    """Write a table; a cell that is text alone has the type of its column."""
-    typed_columns = [column.split(":") for column in columns]
+def _encode_table(table: Listed, rows: list[Row], place: int, state: dict[str, Any]) -> str:
+    typed_columns = [column.split(":") for column in table.columns]
     header = "".join(
         f"<col><mnemonic>{mnemonic}</mnemonic><name>{mnemonic}</name>"
         f"<engineering-type>{kind}</engineering-type></col>"
         for mnemonic, kind in typed_columns
     )
-    encode, rows_xml = Encoder().encode, ""
+    encode = Encoder().encode
+    lines: list[str] = []
     for row in rows:
         typed = zip(row, typed_columns, strict=True)
-        cells = [Cell(kind, cell) if isinstance(cell, str) else cell for cell, (_, kind) in typed]
-        rows_xml += f"<row>{''.join(map(encode, cells))}</row>\n"
+        cells = [encode(_cell(kind, value, state)) for value, (_, kind) in typed]
+        lines.append(f"<row>{''.join(cells)}</row>\n")
+    documentation = ""
+    if "documentation" in table.attributes:
+        documentation = f" documentation={_quote(table.attributes['documentation'])}"
     return (
         '<?xml version="1.0"?>\n<trace-query-result>\n'
         f"<node xpath='//trace-toc[1]/run[1]/data[1]/table[{place}]'>"
-        f'<schema name="{schema}">{header}</schema>{rows_xml}</node></trace-query-result>\n'
+        f'<schema name="{table.schema}"{documentation}>{header}</schema>{"".join(lines)}'
+        "</node></trace-query-result>\n"
     )
-
-
-def _time(nanoseconds: int) -> Cell:
-    return Cell("start-time", str(nanoseconds), f"{nanoseconds / 1e9:.9f}")
-
-
-def _duration(nanoseconds: int) -> Cell:
-    return Cell("duration", str(nanoseconds), f"{nanoseconds / 1000:.2f} µs")
-
-
-def _label(words: str) -> Cell:
-    return Cell("formatted-label", fmt=words, children=(Cell("string", words),))
-
-
-def _process(name: str, pid: int) -> Cell:
-    children = (Cell("pid", str(pid)), Cell("device-session", "TODO"))
-    return Cell("process", fmt=f"{name} ({pid})", children=children)
-
-
-def _thread(name: str, pid: int) -> Cell:
-    fmt = f"Main Thread 0x{pid:x} ({name}, pid: {pid})"
-    children = (Cell("tid", str(pid), f"0x{pid:x}"), _process(name, pid))
-    return Cell("thread", fmt=fmt, children=children)

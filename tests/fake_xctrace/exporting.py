@@ -1,13 +1,14 @@
 """`xctrace export`: the table of contents and tables of a bundle."""
 
-import json
 import re
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import documents
 import texts
+from bundles import read_bundle
 from scenario import Scenario
 
 _MISSING, _USAGE = 10, 64
@@ -18,19 +19,18 @@ _XPATH = re.compile(
 
 def export(options: list[str], scenario: Scenario) -> int:
     scenario.note("Exporting")
-    time.sleep(scenario.get("export_delay", 0))
     words = iter(options)
     option_values = {word: "" if word == "--toc" else next(words, "") for word in words}
     modes = option_values.keys() & {"--toc", "--xpath"}
     if len(modes) != 1 or option_values.keys() - modes - {"--input", "--output"}:
         sys.stderr.write("Table of Contents and XPath query are two separate modes\n")
         return _USAGE  # the wording is not on record
+    _take_time(scenario, "toc" if "--toc" in modes else "table")
     transient = scenario.get("missing_template", 0)
     missing = transient and scenario.is_due("export", transient)
     bundle = Path("/nowhere" if missing else option_values.get("--input", ""))
     try:
-        there = bundle / "state.json"  # of a real bundle
-        state = json.loads((there if there.exists() else bundle / "form.template").read_text())
+        state = read_bundle(bundle)
     except (OSError, ValueError):
         sys.stderr.write(f"{texts.NO_TEMPLATE}\n")
         return _MISSING
@@ -39,7 +39,13 @@ def export(options: list[str], scenario: Scenario) -> int:
     return _table(option_values, state, scenario)
 
 
-def _table(option_values: dict[str, str], state: dict, scenario: Scenario) -> int:
+def _take_time(scenario: Scenario, kind: str) -> None:
+    """Take the seconds of an export: the same for each, or those of the TOC and of a table."""
+    delay = scenario.get("export_delay", 0)
+    time.sleep(delay.get(kind, 0) if isinstance(delay, dict) else delay)
+
+
+def _table(option_values: dict[str, str], state: dict[str, Any], scenario: Scenario) -> int:
     match = _XPATH.fullmatch(option_values["--xpath"])
     if match is None:
         sys.stderr.write('Export failed: XQueryError:3 - "invalid token"\n')

@@ -7,7 +7,8 @@ from pathlib import Path
 FOLDER = Path(__file__).parent
 sys.path.insert(0, str(FOLDER))
 
-import texts  # noqa: E402 - the folder is put on the path first
+import device_lists  # noqa: E402 - the folder is put on the path first
+import texts  # noqa: E402
 from scenario import Scenario  # noqa: E402
 
 
@@ -21,6 +22,8 @@ def main(called: str, arguments: list[str]) -> int:
             return say(str((FOLDER / "bin" / "xctrace").resolve()))
         case ["xcrun", "xctrace", *rest] | ["xctrace", *rest]:
             return xctrace(rest, scenario)
+        case ["system_profiler", "-json", "SPDisplaysDataType"]:
+            return say(device_lists.list_displays(scenario))
         case _:
             text = f'xcrun: error: unable to find utility "{"".join(arguments[-1:])}", not a '
             return complain(f"{text}developer tool or in PATH", 72)
@@ -35,20 +38,35 @@ _COMMANDS = {
 
 def xctrace(arguments: list[str], scenario: Scenario) -> int:
     match arguments:
-        case ["version"]:
-            return say(texts.VERSION)
-        case ["help", "record"]:
-            return say(texts.HELP_RECORD)
-        case ["list", "templates"]:
-            return say(texts.TEMPLATES)
-        case ["list", "instruments"]:
-            return say(texts.INSTRUMENTS)
         case ["record" | "export" | "import" as command, *options]:
             # Imported only where it is needed, to answer all else quickly.
             module_name, function_name = _COMMANDS[command]
             return getattr(import_module(module_name), function_name)(options, scenario)
         case _:
+            answer = describe(arguments, scenario)
+            if answer:
+                return say(answer)
             return complain("usage:\n    xctrace <command> [options]", 64)
+
+
+def describe(arguments: list[str], scenario: Scenario) -> str:
+    """Return the answer to a question about this Xcode; empty if it is none."""
+    version = scenario.version
+    match arguments:
+        case ["version"]:
+            return f"xctrace version {version.text}"
+        case ["help", "record"]:
+            return "\n    ".join([texts.USAGE, *version.flags])
+        case ["list", "templates"]:
+            missing = scenario.get("without", [])
+            names = [name for name in version.templates if name not in missing]
+            return texts.list_names("Templates", names)
+        case ["list", "instruments"]:
+            return texts.list_names("Instruments", version.instruments)
+        case ["list", "devices"]:
+            return device_lists.LIST
+        case _:
+            return ""
 
 
 def say(text: str) -> int:

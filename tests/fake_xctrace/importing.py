@@ -1,14 +1,13 @@
 """`xctrace import` of the raw data in a bundle whose recorder was killed, and those raw data."""
 
 import json
-import os
 import sys
 import time
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import texts
+from bundles import write_bundle
+from gpu import read_jobs
 from scenario import Scenario
 
 _USAGE = 64
@@ -48,8 +47,12 @@ def import_bundle(options: list[str], scenario: Scenario) -> int:
     if scenario.get("import") == "empty":
         state |= {"target": None, "duration": 0.0}
     state["template"] = values.get("--template", state["template"])
-    output.mkdir()
-    (output / "form.template").write_text(json.dumps(state))
+    origin = state["origin"]
+    state["jobs"] = read_jobs(origin, time.monotonic_ns(), rows={})
+    ends = [end / 1e9 for jobs in state["jobs"].values() for _, end in jobs]
+    if state["target"] is not None:
+        state["duration"] = max([state["duration"], *ends])
+    write_bundle(output, state, scenario.get("layout", "real"))
     scenario.note("Imported")
     return 0
 
@@ -57,21 +60,3 @@ def import_bundle(options: list[str], scenario: Scenario) -> int:
 def _fail(text: str) -> int:
     sys.stderr.write(f"Import failed: {text}\n")
     return _USAGE
-
-
-def state_of(recording: Any) -> dict[str, Any]:
-    """Return what a recording would write if it ended now, but for its end."""
-    name, pid, kind = "unknown", os.getpid(), "attached"
-    if recording.child is not None:
-        name, pid, kind = Path(recording.arguments.command[0]).name, recording.child.pid, "launched"
-    elif recording.arguments.attach:
-        pid = int(recording.arguments.attach)
-        name = Path(f"/proc/{pid}/comm").read_text().strip()
-    target = {"type": kind, "pid": pid, "name": name, "status": 0, "why": ""}
-    now = datetime.now().astimezone().isoformat(timespec="milliseconds")
-    return {
-        "template": recording.arguments.template, "instruments": recording.arguments.instruments,
-        "limit": recording.limit, "started": now, "ended": now, "duration": 0.5, "reason": "",
-        "target": target, "version": texts.VERSION.removeprefix("xctrace version "),
-        "counter_set": "(null)", "counter_rows": False,
-    }  # fmt: skip

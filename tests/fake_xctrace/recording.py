@@ -1,9 +1,7 @@
 """`xctrace record`: one recording, from its first line to its exit code."""
 
 import fcntl
-import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,10 +12,12 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Any
 
-import documents
 import importing
 import texts
 from arguments import Arguments, RefusalError, check, parse
+from bundles import write_bundle
+from chips import choose_counters
+from gpu import choose_rows, read_jobs
 from scenario import Scenario
 
 TARGET_FAILED = 54
@@ -28,7 +28,7 @@ _CLOSE = 100_000  # ns
 
 def record(options: list[str], scenario: Scenario) -> int:
     try:
-        arguments = parse(options)
+        arguments = parse(options, scenario.version)
         check(arguments, scenario)
     except RefusalError as refusal:
         code, text = refusal.args
@@ -50,6 +50,15 @@ class Recording:
         self.bundle = Path(arguments.values["--output"]).absolute()
         self.issues = [tuple(issue) for issue in scenario.get("issues", [])]
         self.begun = time.time()
+        self.chip = scenario.get("chip", "M1")
+        self.counters = choose_counters(
+            self.chip,
+            arguments.values.get("--template", ""),
+            arguments.instruments,
+            scenario.get("profiles"),
+        )
+        if self.counters.issue:
+            self.issues.append(("Warning", self.counters.issue))
 
     def run(self) -> int:
         signal.signal(signal.SIGINT, self._interrupt)
@@ -57,6 +66,7 @@ class Recording:
         signal.signal(signal.SIGTERM, lambda *_: None)
         self._say(self._announcement())
         self._die_at("start")
+        self._ask_for_permission()
         self._hang_at("announced")
         self._take("start_delay")
         if self.interrupted:
@@ -77,17 +87,34 @@ class Recording:
         return 2 if failed else code
 
     def _announcement(self) -> str:
-        template_text = f"the {self.arguments.template} template"
-        if self.arguments.instruments:
-            template_text += "".join(
-                f" and {name} Instrument" for name in self.arguments.instruments
-            )
+        instrument_texts = [f"{name} Instrument" for name in self.arguments.instruments]
+        texts_of_both = [f"the {self.arguments.template} template", *instrument_texts]
+        if instrument_texts and self.scenario.version.is_27 and not self._has_template:
+            texts_of_both = ["the " + " and ".join(instrument_texts)]
+        template_text = " and ".join(texts_of_both)
         if self.arguments.command:
             target = f"Launching process: {Path(self.arguments.command[0]).name}."
+        elif self.arguments.all_processes:
+            target = "Recording all processes."  # the wording is not on record
         else:
             pid = self.arguments.attach
             target = f"Attaching to: {_name_of(int(pid))} ({pid})."
         return f"Starting recording with {template_text}. {target}{self.arguments.limit[1]}"
+
+    @property
+    def _has_template(self) -> bool:
+        return "--template" in self.arguments.values
+
+    def _ask_for_permission(self) -> None:
+        """Wait for the name and password of an administrator, which no one gives."""
+        if not self.scenario.get("dialog"):
+            return
+        sys.stderr.write(f"{texts.DIALOG}\nUsername (me):\n")
+        sys.stderr.flush()
+        while not self.interrupted:
+            time.sleep(_TICK)
+        self._stick()
+        sys.exit(2)
 
     def _take(self, delay_key: str, *, uninterruptible: bool = False) -> None:
         """Let time pass; SIGINT cuts it short unless it is to be taken whole."""
@@ -119,7 +146,9 @@ class Recording:
         if self.arguments.command:
             self.child = self._launch()
         self.started, self.origin = _read_clocks()
-        importing.write_raw_data(self.bundle, importing.state_of(self), self.scenario)
+        if self.scenario.get("attach") == "stops" and self.arguments.attach:
+            os.kill(int(self.arguments.attach), signal.SIGSTOP)
+        importing.write_raw_data(self.bundle, self._describe("", 0.5), self.scenario)
         self._post()
         if not self.scenario.get("silent_start"):
             self._say(texts.CTRL_C)
@@ -147,7 +176,7 @@ class Recording:
         with Path(output).open("wb") as stdout:
             program = subprocess.Popen(
                 self.arguments.command,
-                env={"PATH": "/usr/bin:/bin"} | self.arguments.env,
+                env=self._environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=subprocess.DEVNULL,
@@ -156,6 +185,13 @@ class Recording:
         if self.scenario.get("asleep"):
             program.send_signal(signal.SIGSTOP)
         return program
+
+    def _environment(self) -> dict[str, str]:
+        """Return the environment of a launched program; whether it inherits any is not certain."""
+        inherited = {"PATH": "/usr/bin:/bin"}
+        if self.scenario.get("inherits"):
+            inherited = dict(os.environ)
+        return inherited | self.arguments.env
 
     def _wait(self) -> tuple[str, str]:
         """Record until something ends it; return the stop line and the TOC's end reason."""
@@ -203,32 +239,48 @@ class Recording:
         self._hang_at("saved")
 
     def _write_document(self, reason: str) -> None:
-        end_time = datetime.now().astimezone()
-        failed = any(severity == "Error" for severity, _ in self.issues)
-        has_counters = "Metal GPU Counters" in self.arguments.instruments
-        by_default = "Performance Limiters" if has_counters else "(null)"
-        counter_set = self.scenario.get("counter_set", by_default)
+        duration = (datetime.now().astimezone() - self.started).total_seconds()
+        state = self._describe(reason, duration)
+        if any(severity == "Error" for severity, _ in self.issues):
+            state |= {"target": None, "duration": 0.0}
+        write_bundle(self.bundle, state, self.scenario.get("layout", "real"))
+
+    def _describe(self, reason: str, duration: float) -> dict[str, Any]:
+        """Return the recording as it is now: what its bundle holds, and its exports have."""
+        way = "launch" if self.arguments.command else "attach"
+        rows = choose_rows(self.scenario.get("rows", {}), way)
+        jobs = read_jobs(self.origin, time.monotonic_ns(), rows=rows)
         started = self.started.isoformat(timespec="milliseconds")
-        state = {
+        counter_set = self.scenario.get("counter_set", self.counters.counter_set)
+        counters = list(self.counters.names)
+        if counter_set != self.counters.counter_set:  # the scenario has another one
+            counters = [] if counter_set == "(null)" else ["ALU Limiter"]
+        return {
+            "build": self.scenario.version.build,
+            "whole": self.scenario.get("tables") == "all",
+            "chip": self.chip,
             "template": self.arguments.template,
             "instruments": self.arguments.instruments,
             "limit": self.limit,
             "started": self.scenario.get("start_date", started),
-            "ended": end_time.isoformat(timespec="milliseconds"),
-            "duration": 0.0 if failed else (end_time - self.started).total_seconds(),
+            "ended": datetime.now().astimezone().isoformat(timespec="milliseconds"),
+            "duration": duration,
             "reason": reason,
-            "target": None if failed else self._target(),
-            "version": "26.0 (17C529)",
+            "target": self._target(),
             "counter_set": counter_set,
-            "counter_rows": counter_set != "(null)",
-            "jobs": self._jobs(),
+            "counters": counters,
+            "shader_timeline": self.counters.has_shader_timeline,
+            "origin": self.origin,
+            "epoch": int(self.started.timestamp() * 1e9),
+            "jobs": {str(pid): pairs for pid, pairs in jobs.items()},
+            "names": {},
+            "busy": bool(self.scenario.get("busy")) and not rows,
+            "empty": bool(rows.get("empty")) or self._is_stuck(),
         }
-        if self.scenario.get("packages"):
-            _write_real_bundle(self.bundle, state, self.scenario.get("packages"))
-            return
-        (self.bundle / "form.template").write_text(json.dumps(state))
 
     def _target(self) -> dict[str, object]:
+        if self.arguments.all_processes:
+            return {"type": "all-processes", "pid": 0, "name": "kernel"}
         if self.child is None:
             pid = int(self.arguments.attach)
             return {"type": "attached", "pid": pid, "name": _name_of(pid)}
@@ -236,27 +288,6 @@ class Recording:
         exit_reason = f"exit({code})" if code >= 0 else signal.Signals(-code).name
         launch_facts = {"type": "launched", "pid": self.child.pid, "name": name}
         return {**launch_facts, "status": abs(code), "why": exit_reason}
-
-    def _jobs(self) -> list[list[int]] | None:
-        """Return the starts and ends of the target's jobs on the GPU, in ns of the trace.
-
-        A workload of tests that plays a GPU writes them; None lets them go by the clock.
-        """
-        way = "launch" if self.arguments.command else "attach"
-        wishes = self.scenario.get("rows", {})
-        wishes = wishes.get(way, wishes)
-        target = self._target()
-        file = Path(tempfile.gettempdir()) / "fake-gpu" / str(target["pid"])
-        if self._is_stuck():
-            return []
-        if not file.exists():
-            return [] if wishes else None
-        marks = [line.split() for line in file.read_text().splitlines()]
-        jobs = [[int(start) - self.origin, int(end) - self.origin] for start, end in marks]
-        jobs = [job for job in jobs if job[0] >= 0]
-        share = wishes.get("share", 1)
-        kept = [job for at, job in enumerate(jobs) if int((at + 1) * share) > int(at * share)]
-        return kept[: wishes.get("most", len(kept))]
 
     def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
         self.interrupted = True
@@ -267,6 +298,9 @@ class Recording:
             return
         if self.child is not None:
             self.child.kill()
+        if "text" in die:
+            sys.stderr.write(f"{die['text']}\n")
+            sys.stderr.flush()
         os._exit(die["code"])
 
     def _hang_at(self, moment: str) -> None:
@@ -274,7 +308,9 @@ class Recording:
             time.sleep(_TICK)
 
     def _say(self, line: str) -> None:
-        sys.stdout.write(f"{line}\n")
+        """Print a line, in another language if the scenario has one."""
+        text = texts.translate(line) if self.scenario.get("language") == "de" else line
+        sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
         self.scenario.note(line)
 
@@ -301,23 +337,3 @@ def _name_of(pid: int) -> str:
         return Path(f"/proc/{pid}/comm").read_text().strip()
     except OSError:
         return "unknown"
-
-
-def _write_real_bundle(bundle: Path, state: dict[str, Any], packages: list[str]) -> None:
-    """Write what is exported as a bundle of the real layout, by the tests' writer of bundles."""
-    sys.path += packages
-    from bundle_writer import write_bundle  # noqa: PLC0415  the path is made above
-    from bundle_writer.from_exports import tables_of_exports  # noqa: PLC0415
-
-    with tempfile.TemporaryDirectory(dir=bundle.parent) as folder:
-        exports, new_bundle = Path(folder) / "exports", Path(folder) / "made.trace"
-        exports.mkdir()
-        (exports / "toc.xml").write_text(documents.toc(state))
-        for schema in documents.COLUMNS:
-            text = documents.table(state, schema, 1)
-            (exports / f"{schema}.xml").write_text(text or "")
-        converted = tables_of_exports(exports)
-        write_bundle(new_bundle, converted.tables, info=converted.info)
-        shutil.rmtree(bundle)
-        new_bundle.rename(bundle)
-    (bundle / "state.json").write_text(json.dumps(state))

@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from versions import BY_BUILD, USUAL, Version
+
 
 class Scenario:
     """What the scenario file says; nothing is asked of it without one."""
@@ -17,6 +19,11 @@ class Scenario:
     def get(self, key: str, default: Any = None) -> Any:
         return self._keys.get(key, default)
 
+    @property
+    def version(self) -> Version:
+        """Return the version of Xcode that the scenario plays."""
+        return BY_BUILD[self.get("version", USUAL)]
+
     def note(self, line: str) -> None:
         """Write down what is said, so that a test can see how far a recording has come."""
         if self._path is not None:
@@ -25,10 +32,13 @@ class Scenario:
 
     def is_due(self, event: str, times: int | None) -> bool:
         """Tell whether something that happens so many times (None: always) happens once more."""
-        if self._path is None or times is None:
-            return True
+        return self._path is None or times is None or self.count(event) < times
+
+    def count(self, event: str) -> int:
+        """Return how often something happened before, and count it once more."""
+        assert self._path is not None
         file = self._path.with_suffix(f".{event}.count")
         past_count = len(file.read_bytes()) if file.exists() else 0
         with file.open("ab") as handle:
             handle.write(b".")
-        return past_count < times
+        return past_count

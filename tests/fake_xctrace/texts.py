@@ -1,40 +1,10 @@
 """What xctrace prints, word for word, where people have recorded it."""
 
-# Only the first line is known word for word; these are the flags of the man page that it takes.
-HELP_RECORD = """\
-usage: xctrace record [<options>] [--attach | --all-processes | --launch -- command ]
-
-    --output <path>
-    --template <path|name>
-    --instrument <name>
-    --time-limit <time[ms|s|m|h]>
-    --attach <pid|name>
-    --launch -- command
-    --target-stdout <- | file>
-    --env <VAR=value>
-    --no-prompt
-    --notify-tracing-started <name>
-"""
-VERSION = "xctrace version 26.0 (17C529)"
-# Some of the 25 of Xcode 26.3, and of the 64 of Xcode 27: only those that tests speak of.
-TEMPLATES = """\
-== Standard Templates ==
-Activity Monitor
-CPU Counters
-Metal System Trace
-System Trace
-Time Profiler
-"""
-INSTRUMENTS = """\
-== Standard Instruments ==
-Activity Monitor
-Allocations
-GPU
-Metal Application
-Metal GPU Counters
-Metal Resource Events
-Time Profiler
-"""
+USAGE = "usage: xctrace record [<options>] [--attach | --all-processes | --launch -- command ]"
+DIALOG = (
+    "xctrace: Instruments wants permission to analyze other processes. Please enter an "
+    "administrator username and password to allow this."
+)
 TOOLCHAIN = {
     "licence": (69, "You have not agreed to the Xcode license agreements."),
     "missing": (
@@ -63,3 +33,28 @@ FAILED = "Recording failed with errors. Saving output file..."
 ISSUES = "Run issues were detected (trace is still ready to be viewed):"
 NO_TEMPLATE = "Export failed: Document Missing Template Error"
 NO_MATCH = '<?xml version="1.0"?>\n<trace-query-result>\n</trace-query-result>\n'
+
+# A recording in another language: the words are not on record, only that there are some.
+GERMAN = {
+    "Starting recording with": "Aufnahme beginnt:",
+    CTRL_C: "Mit Ctrl-C endet die Aufnahme",
+    LIMIT_REACHED: "Zeitlimit erreicht, Aufnahme endet …",
+    TARGET_EXITED: "Ziel wurde beendet, Aufnahme endet …",
+    STOPPING: "Die Aufnahme endet …",
+    COMPLETED: "Aufnahme fertig, Sicherung läuft …",
+    FAILED: "Aufnahme mit Fehlern, Sicherung läuft …",
+    "Output file saved as:": "Gesichert:",
+}
+
+
+def translate(line: str) -> str:
+    """Return a line of a recording in another language."""
+    for words, other_words in GERMAN.items():
+        if line.startswith(words):
+            return line.replace(words, other_words, 1)
+    return line
+
+
+def list_names(kind: str, names: list[str]) -> str:
+    """Return a list of templates or instruments as xctrace prints it."""
+    return "\n".join([f"== Standard {kind} ==", *names]) + "\n"

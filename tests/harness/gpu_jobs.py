@@ -1,5 +1,6 @@
-"""A workload that plays a GPU: its jobs only take time, and the fake xctrace has them as rows."""
+"""Programs that play a GPU: their jobs only take time, and the fake xctrace has them as rows."""
 
+import sys
 from pathlib import Path
 
 _TEXT = '''
@@ -34,6 +35,22 @@ def jobs(
 
     return Step(submit=lambda: None, wait=wait, backend="metal", tokens=1, dispatches=each)
 '''
+
+_PROGRAM = """
+import os, sys, tempfile, time
+folder = os.path.join(tempfile.gettempdir(), "fake-gpu")
+os.makedirs(folder, exist_ok=True)
+with open(os.path.join(folder, str(os.getpid())), "w", buffering=1) as marks:
+    for _ in range(int(sys.argv[1])):
+        start = time.monotonic_ns()
+        time.sleep(0.001)
+        print(start, time.monotonic_ns(), file=marks)
+"""
+
+
+def program_of(jobs: int) -> tuple[str, ...]:
+    """Return the command line of a program that does so many jobs of a millisecond, and ends."""
+    return (sys.executable, "-I", "-S", "-c", _PROGRAM, str(jobs))
 
 
 def write_jobs(folder: Path) -> tuple[str, ...]:

@@ -51,9 +51,9 @@ Scenario = Callable[..., None]
 
 AS_BELIEVED, DIFFERS, NOT_ANSWERED = AnswerVerdict
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
-# The fake has no --quiet, a layout of its own, and no Instruments with templates; there is no GPU.
+# The fake has no --quiet, and no Instruments with templates; there is no GPU.
 UNKNOWN = {
-    *("quiet", "layout", "template-keys", "probe"),
+    *("quiet", "template-keys", "probe"),
     *("rows", "interpreters", "profiles", "clock-ramp"),
 }
 

@@ -294,7 +294,7 @@ def test_a_refused_import_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 def test_an_xctrace_exports_unknown_schemas(scenario: Scenario, tmp_path: Path) -> None:
-    scenario()
+    scenario(layout="unknown")
     folder = tmp_path / "x.trace"
     record = ["xcrun", "xctrace", "record", "--template", "Metal System Trace", "--output", folder]
     subprocess.run([*record, "--launch", "--", "/usr/bin/true"], check=True, capture_output=True)

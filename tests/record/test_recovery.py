@@ -41,7 +41,7 @@ def kill(scenario: Scenario, tmp_path: Path) -> Iterator[Callable[..., Path]]:
     targets: list[psutil.Process] = []
 
     def record(line: str, **keys: object) -> Path:
-        scenario(**keys)
+        scenario(busy=True, **keys)
         bundle, said = tmp_path / "old.trace", tmp_path / "scenario.said"
         argv = ("xctrace", "record", "--template", "Metal System Trace", "--time-limit", "200ms")
         null = subprocess.DEVNULL
@@ -126,7 +126,7 @@ FAILURES = [
     ({"raw_data": "none"}, {}, InputError, "holds no run with raw data"),
     ({"raw_data": "cut"}, {}, ToolError, "the file is not whole"),
     ({}, {"import": "fail"}, ToolError, "the file cannot be imported"),
-    ({}, {"import": "empty"}, ToolError, "the new bundle holds none of it"),
+    ({}, {"import": "empty", "layout": "unknown"}, ToolError, "the new bundle holds none of it"),
     ({}, {"import": "hang"}, ToolError, "did not end within 0.5 s and was stopped"),
 ]
 

@@ -31,6 +31,8 @@ class RunInfo:
     duration: float = 0.891228
     instruments_version: str = "26.0 (17A5295f)"
     template_name: str = "Metal System Trace"
+    end_reason: str = "Target app exited"
+    time_limit: str = "12 hours"
     settings: Mapping[str, Sequence[Mapping[str, Any]]] = field(
         default_factory=dict[str, Sequence[Mapping[str, Any]]]
     )
@@ -94,11 +96,11 @@ def describe_run(info: RunInfo) -> dict[str, Any]:
         "_rawStartTime": info.start,
         "_rawEndTime": info.end,
         "_rawDuration": info.duration,
-        "_endReason": "Target app exited",
+        "_endReason": info.end_reason,
         "_instrumentVersion": info.instruments_version,
         "_templateName": info.template_name,
         "_recordingMode": "Deferred",
-        "_timeLimit": "12 hours",
+        "_timeLimit": info.time_limit,
         "_recordingSettings": {
             name: list(map(dict, settings)) for name, settings in info.settings.items()
         },

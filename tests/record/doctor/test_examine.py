@@ -287,7 +287,7 @@ def test_without_xcrun_linux_is_as_it_should_be(
 def test_a_probe_is_shown_and_followed(
     scenario: Callable[..., None], tmp_path: Path, tracekit: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scenario()
+    scenario(busy=True)
     failed = Combination("attach", counters=True, failure="It hung.")
     kept_matrix = replace(
         FOUND, identity=DoctorSurroundings().identity, combinations=(COUNTED, failed)

@@ -26,7 +26,7 @@ HERE = Identity("25D2128", "17C529", "Apple M1")
 
 
 def test_each_way_is_recorded_and_counted(scenario: Scenario) -> None:
-    scenario()
+    scenario(busy=True)
     reported: list[str] = []
     here = DoctorSurroundings().identity
     ways: tuple[tuple[Mode, bool], ...] = (("attach", True),)

@@ -25,8 +25,9 @@ def record(tracekit: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]:
 
 
 def test_the_beginning_of_a_program_is_left_out_and_its_output_kept(
-    record: Callable[..., Any], tmp_path: Path
+    record: Callable[..., Any], scenario: Scenario, tmp_path: Path
 ) -> None:
+    scenario(busy=True)
     program = (sys.executable, "-I", "-S", "-c", ENDLESS)
     done = record("--after", "500ms", "--", *program)
     assert done.code == 0, done.err

@@ -109,7 +109,7 @@ def test_nothing_outlives_tracekit_and_the_recording_is_saved(
     state: str, number: signal.Signals, scenario: Scenario, folder: Path, tmp_path: Path
 ) -> None:
     (line, keys), transcript_file = STATES[state], tmp_path / "scenario.said"
-    scenario(**keys)
+    scenario(busy=True, **keys)
     limit = "60s" if state in {"announced", "started"} else "500ms"
     process = start(folder, "--time-limit", limit, *TARGET)
     until(
@@ -128,7 +128,7 @@ def test_measurements_of_a_killed_tracekit_can_be_exported(
     scenario: Scenario, folder: Path
 ) -> None:
     """The marks of the worker are laid on the time of the trace that its guardian saved."""
-    scenario(ignores_limit=True)
+    scenario(busy=True, ignores_limit=True)
     words = '"phase":"steady"'
     process = start_naps(folder, words, 10, "--warmup", "1", "--method", "attach")
     end(process, signal.SIGKILL, folder)

@@ -21,9 +21,9 @@ from bundle_writer import (
     Encoder,
     Process,
     Table,
-    tables_of_exports,
     write_bundle,
 )
+from bundle_writer.from_exports import tables_of_exports
 from labelled.folder import write
 from labelled.program import simulate
 from labelled.setup import Counters
@@ -51,12 +51,11 @@ def read_exported(path: Path) -> pd.DataFrame:
 def written_out(frame: pd.DataFrame, symbols: Symbols) -> pd.DataFrame:
     stacks = list(_stacks(symbols))
     numbered = [name for name in frame.columns if str(name).endswith(".stack")]
-    return frame.assign(
-        **{
-            name: [None if pd.isna(number) else stacks[number] for number in frame[name]]
-            for name in numbered
-        }
-    )
+    columns: dict[str, Any] = {
+        name: [None if pd.isna(number) else stacks[number] for number in frame[name]]
+        for name in numbered
+    }
+    return frame.assign(**columns)
 
 
 def _frame(run: BundleRun, store: TableStore) -> pd.DataFrame:
@@ -170,7 +169,8 @@ def test_written_rows_are_read_in_the_order_of_time(table: Table, block: int) ->
     with tempfile.TemporaryDirectory() as folder:
         bundle = write_bundle(Path(folder, "x.trace"), [table], encoder=Encoder(block))
         frame = read_directly(bundle)["made-at-random"]
-    rows = sorted(table.rows, key=lambda row: row[0])
+    unordered_rows: list[Any] = list(table.rows)
+    rows = sorted(unordered_rows, key=lambda row: row[0])
     for place, column in enumerate(table.columns):
         values = [normalize_value(value) for value in frame[column.mnemonic].tolist()]
         assert values == [normalize_value(row[place]) for row in rows], column
