@@ -241,6 +241,21 @@ def test_a_program_that_outlives_the_limit_is_ended(record: Record, scenario: Sc
     until_gone(recorded.targets[0].pid)
 
 
+def test_an_own_interrupt_is_never_called_late_and_a_second_signal_has_its_sender(
+    record: Record, scenario: Scenario, told: list[str]
+) -> None:
+    scenario(stop_delay=1.5)
+    deadlines = replace(DEADLINES, stopping=0.3)
+    progress = interrupting("recording", told)
+    recorded = record(Attach(os.getpid()), deadlines=deadlines, progress=progress)
+    assert (recorded.interrupted, recorded.failure) == (True, "")
+    [warning] = recorded.warnings
+    assert warning == (
+        "xctrace was asked to stop 2 times: SIGINT by you or the system, SIGINT by tracekit, "
+        "which had waited long enough."
+    )
+
+
 def test_a_limit_that_is_ignored_is_kept_by_us(record: Record, scenario: Scenario) -> None:
     scenario(ignores_limit=True)
     deadlines = replace(DEADLINES, slack=0.5)
@@ -283,7 +298,7 @@ def test_passing_failures_are_retried_and_their_remains_kept_aside(
     recording.journal_file.touch()
     program = ("/bin/sh", "-c", "exit 3")
     recorded = record(ProgramLaunch(program, journal=recording.journal_file))
-    failure = "The recorded program failed (exit(3)); the trace up to then is kept."
+    failure = "The recorded program failed (exit status 3); the trace up to then is kept."
     assert recorded.failure == failure
     assert told.count("xctrace could not start; trying again in 0 s") == len(keys)
     assert (recording.folder / "workload-try-1.jsonl").exists()
@@ -380,10 +395,14 @@ PROFILE_KEYS = ("counterprofile", "counterprofileinternal", "counterscounterprof
 
 
 def write_metal_template(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return write_template("Metal System Trace", home, monkeypatch)
+
+
+def write_template(name: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(home))
     folder = home / "Library" / "Application Support" / "Instruments" / "Templates"
     folder.mkdir(parents=True)
-    source = folder / "Metal System Trace.tracetemplate"
+    source = folder / f"{name}.tracetemplate"
     source.write_bytes(archive(dict.fromkeys(PROFILE_KEYS, 0)))
     return source
 
@@ -408,6 +427,30 @@ def test_counters_come_from_a_template_with_the_profile_of_the_chip(
     assert {
         value for *_, key, value in read_template(template).entries() if key in PROFILE_KEYS
     } == {13}
+    assert read_template(source).counter_profile() == 0
+
+
+@pytest.mark.parametrize("chip", ["M3", "M4 Max", "M5"])
+def test_instruments_alone_get_their_counters_by_a_copy_of_blank(
+    chip: str, scenario: Scenario, recording: Recording, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    scenario(chip=chip)
+    source = write_template("Blank", tmp_path, monkeypatch)
+    light = ("GPU", "Metal Application", "Metal Resource Events")
+    premises = Premises(tmp_path / "notes", 0)
+    manner = Manner(DEADLINES, (), premises=premises, chip=lambda: f"Apple {chip}")
+    recorder = XctraceRecorder(locate(), choose_only(), manner)
+    request = RecordingRequest(QUICK, 5, templates=(), instruments=light, counters="on")
+    recorded = recorder.record(request, recording, print)
+    [line] = recorded.command_lines
+    assert line[line.index("--template") + 1] == str(recording.template_file.absolute())
+    added = [line[at + 1] for at, word in enumerate(line) if word == "--instrument"]
+    assert added == [*light, "Metal GPU Counters"]
+    assert recorded.used is not None
+    assert (recorded.used.counters, recorded.used.counter_profile) == (True, 13)
+    assert recorded.used.counter_set == "Performance Limiters"
+    assert recorded.warnings == ()
     assert read_template(source).counter_profile() == 0
 
 

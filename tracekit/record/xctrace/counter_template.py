@@ -25,6 +25,7 @@ from tracekit.record.xctrace.templates import (
 from tracekit.record.xctrace.tool import Xctrace
 
 _CHIP = re.compile(r"Apple M([0-9]+)")
+_BLANK = "Blank"  # the template of a recording for which only instruments are given
 
 
 def find_generation(chip: str) -> int | None:
@@ -62,8 +63,11 @@ def put_profile(
     """Return the selection with a template of the chip's profile, made in the run's folder.
 
     It stays as it is unless `--counters on` added the instrument of counters to a template of
-    Xcode's, on a chip that rejects its default profile. If no such template can be made, the
-    instrument stays, with a warning.
+    Xcode's, or to instruments alone, on a chip that rejects its default profile. If no such
+    template can be made, the instrument stays, with a warning.
+
+    Instruments that are recorded without a template keep the instrument of counters: it takes its
+    profile from the template, a copy of Blank, as theirs is.
     """
     is_named = GPU_COUNTERS in request.choices.instruments
     if request.choices.counters != "on" or not selection.adds_counters or is_named:
@@ -71,10 +75,11 @@ def put_profile(
     profile = choose_profile(chip, tool.version.build)
     if profile is None:
         return selection
-    if not selection.template or "/" in selection.template:
+    if "/" in selection.template:
         return selection
     try:
-        source = template_file(selection.template, template_files(Path.home(), tool.path))
+        name = selection.template or _BLANK
+        source = template_file(name, template_files(Path.home(), tool.path))
         _, content = draft(source, recording.template_file, profile, None)
         path = write(recording.template_file, content)
     except TracekitError as error:
@@ -83,7 +88,9 @@ def put_profile(
             f"asked for: {error.message}"
         )
         return replace(selection, warnings=(*selection.warnings, remark))
-    instruments = tuple(name for name in selection.instruments if name != GPU_COUNTERS)
+    instruments = selection.instruments
+    if selection.template:
+        instruments = tuple(name for name in instruments if name != GPU_COUNTERS)
     return replace(
         selection,
         template=str(path.absolute()),
