@@ -52,6 +52,44 @@ def test_a_trace_that_lacks_rows_says_so_first_and_gives_no_rate(
     assert "see rows-missing" in (tmp_path / "run" / "report.html").read_text()
 
 
+@pytest.mark.campaign
+def test_87_of_49000_rows_are_few_and_the_way_that_works_is_found_once(
+    capture: Capture, scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEKIT_PATIENCE", "0.5")  # the fake takes its time for so many rows
+    many = ("--repeats", "49000", "--length", "0", "--warmup", "0", "--time-limit", "5m")
+    scenario(rows={"launch": "few", "attach": {"share": 1}})
+    poor = capture("poor", *many, "--method", "launch")
+    assert poor.code in {0, 4}, poor.err
+    run = open_run(tmp_path / "poor")
+    assert run.result.findings[0].rule == "rows-missing"
+    assert [values(run).get(name) for name in RATES] == [None] * len(RATES)
+    assert capture("run", *many).code == 0
+    run = open_run(tmp_path / "run")
+    assert run.provenance.used is not None
+    assert run.provenance.used.method == "attach"
+    assert "launching it gave 87 of 49,000 GPU jobs" in run.provenance.warnings[0]
+    assert capture("again").code == 0
+    assert not list((tmp_path / "again").glob("*-by-*"))
+    starts = (tmp_path / "scenario.said").read_text().count("Starting recording")
+    assert starts == 4  # one alone, two for the choice, one by the way that is kept
+
+
+def test_a_target_that_attaching_stops_is_launched_instead(
+    capture: Capture, scenario: Scenario, tmp_path: Path
+) -> None:
+    scenario(asleep=True)
+    capture("first")
+    scenario(attach="stops")
+    done = capture("second", "--time-limit", "500ms")
+    assert done.code == 0, done.out + done.err
+    provenance = open_run(tmp_path / "second").provenance
+    assert provenance.used is not None
+    assert provenance.used.method == "launch"
+    [note] = [text for text in provenance.warnings if text.startswith("Recorded twice: ")]
+    assert "attaching to it left it idle, launching it gave" in note
+
+
 def test_a_whole_trace_has_its_rates(capture: Capture, tmp_path: Path) -> None:
     assert capture("run", "--method", "launch").code == 0
     run = open_run(tmp_path / "run")

@@ -143,7 +143,7 @@ class FinishedRecording:
     failure: str = ""  # why the recording cannot count as whole; empty if it can
     hint: str = ""  # the remedy, if the workload gives one
     used: Used | None = None  # the recorder's choices; None for the host recorder
-    is_silent: bool = False  # a workload of ours was launched and reported nothing
+    is_silent: bool = False  # a workload of ours did nothing while it was recorded
     warnings: tuple[str, ...] = ()  # for the user
 
 

@@ -73,6 +73,8 @@ from tracekit.workload import journal as workload_journal
 
 log = logging.getLogger(__name__)
 
+_WAITING = "waiting"  # the phase of a worker that is ready and not yet let go
+
 
 class XctraceRecorder:
     """Records with Apple's xctrace; docs/explanation/xctrace.md describes the requirements."""
@@ -329,8 +331,16 @@ def _describe_used(
 
 
 def _is_silent(target: Target, report: workload_journal.WorkloadReport | None) -> bool:
-    """Return whether a worker of ours reported nothing."""
-    return journal_of(target) is not None and (report is None or not report.pid)
+    """Return whether a worker of ours did nothing while it was recorded.
+
+    One that was launched may never run; one that is attached to may be stopped by it.
+    """
+    if journal_of(target) is None:
+        return False
+    if report is None or not report.pid:
+        return True
+    phases = [phase.name for phase in report.phases]
+    return isinstance(target, Warmed) and phases[-1:] == [_WAITING]
 
 
 def _check_warnings(
