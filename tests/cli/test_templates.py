@@ -108,7 +108,7 @@ def test_nothing_else_changes_in_a_real_template(
             if shaders is not None:
                 options += ["--shader-timeline", shaders]
                 expected |= dict.fromkeys(SWITCHES, shaders == "on")
-            assert tracekit("templates", "make", output, *options).code == 0
+            assert tracekit("list", "templates", "make", output, *options).code == 0
             new = plistlib.loads(output.read_bytes())
             assert revert(new, old, expected) == old
             assert {*map(type, new["$objects"][len(old["$objects"]) :])} <= {int, bool}

@@ -441,7 +441,7 @@ def test_instruments_alone_get_their_counters_by_a_copy_of_blank(
     premises = Premises(tmp_path / "notes", 0)
     manner = Manner(DEADLINES, (), premises=premises, chip=lambda: f"Apple {chip}")
     recorder = XctraceRecorder(locate(), choose_only(), manner)
-    request = RecordingRequest(QUICK, 5, templates=(), instruments=light, counters="on")
+    request = RecordingRequest(QUICK, 5, RecordingChoices(instruments=light, counters="on"))
     recorded = recorder.record(request, recording, print)
     [line] = recorded.command_lines
     assert line[line.index("--template") + 1] == str(recording.template_file.absolute())

@@ -20,6 +20,7 @@ from tracekit.record.xctrace.attached_worker import WorkerTimeouts, set_aside
 from tracekit.record.xctrace.claim import MachineClaim, Premises, staging_files
 from tracekit.record.xctrace.command import recognize, tool_environment
 from tracekit.record.xctrace.command_line import RecordedSubject
+from tracekit.record.xctrace.displays import Displays, find_change, read_displays
 from tracekit.record.xctrace.notice import Notice, find_notice
 from tracekit.record.xctrace.progress import (
     RecordingState,
@@ -109,6 +110,7 @@ class Manner:
     premises: Premises = field(default_factory=Premises)
     chip: Callable[[], str] = lambda: Machine().chip  # the name of this machine's chip
     read_clocks: Callable[[], journal.ClockAnchor] = journal.ClockAnchor.read_clocks
+    read_displays: Callable[[], Displays | None] = read_displays
 
 
 @dataclass(frozen=True)
@@ -191,6 +193,8 @@ class Vigil:
         self.halted = ""
         self.staged = staging_files()  # by others, before
         self.next_survey = 0.0
+        self.displays = job.manner.read_displays()
+        self.later_displays: Displays | None = None  # when it no longer recorded
         self.clocks = job.manner.read_clocks()
         self.begun = time.monotonic()
         self.next_report = self.begun
@@ -250,6 +254,7 @@ class Vigil:
             signals=self.escalation.sent,
             askers=self.escalation.askers,
             slept=self._measure_sleep(),
+            display_change=find_change(self.displays, self.later_displays),
             is_unstarted=self.escalation.is_unstarted,
             interrupted=self.interrupted or take_stop_request(),
             finished=self.escalation.finished,
@@ -286,6 +291,8 @@ class Vigil:
         timeout = 0.0
         if state > RecordingState.STARTED:  # from here on it ends by itself
             timeout = self.job.manner.deadlines.saving
+            if self.displays is not None and self.later_displays is None:
+                self.later_displays = self.job.manner.read_displays()
         self.job.claim.supervisor.note(f"xctrace: {state.name.lower()}", timeout)
         self.job.progress(_STATES[state])
         if not self.escalation.is_unstarted:  # its target waits for the next try

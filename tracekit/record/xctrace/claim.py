@@ -298,7 +298,8 @@ def claim_machine(recording: Recording, premises: Premises) -> Generator[Machine
         if shortage:
             raise RecordingError(
                 f"Nothing was recorded: {shortage}.",
-                hint="Make room: a recording and its staging files can take many gigabytes. "
+                hint="A recording and its staging files can take many gigabytes. "
+                "`tracekit runs prune --keep 7d` frees the space of old bundles; "
                 f"{VARIABLE}=2 lowers the floor to 2 GB.",
             )
         handles = [number for number in (handle, shared_handle) if number is not None]

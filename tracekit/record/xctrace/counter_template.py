@@ -67,7 +67,7 @@ def put_profile(
     template can be made, the instrument stays, with a warning.
 
     Instruments that are recorded without a template keep the instrument of counters: it takes its
-    profile from the template, a copy of Blank, as theirs is.
+    profile from the new template, which is a copy of Blank.
     """
     is_named = GPU_COUNTERS in request.choices.instruments
     if request.choices.counters != "on" or not selection.adds_counters or is_named:

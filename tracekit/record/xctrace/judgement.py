@@ -10,6 +10,7 @@ from tracekit.record.xctrace.command import (
     UNSUPPORTED_COUNTERS,
     Completed,
     failure,
+    recognize,
 )
 from tracekit.record.xctrace.exporting import no_counters
 from tracekit.record.xctrace.progress import RecordingState
@@ -180,6 +181,11 @@ def warnings(ending: Ended) -> tuple[str, ...]:
             f"The machine slept for {ending.slept:.0f} s while it was recorded, so its times are "
             "not those of the work: `caffeinate -i -s tracekit capture …` keeps a Mac awake."
         )
+    if ending.display_change:
+        messages.append(
+            f"A display turned {ending.display_change} while it was recorded, which may change the "
+            "pace of the GPU: `caffeinate -d -i -s tracekit capture …` keeps displays on."
+        )
     stop = _describe_stop(ending)
     if stop:
         messages.append(stop)
@@ -228,11 +234,16 @@ def nothing_came(ending: Ended, target: Target, argv: tuple[str, ...], reason: s
     """Return the error for a recording without a bundle that can be opened."""
     state_words = _STATES[ending.account.state]
     if ending.is_unstarted:
+        problem = recognize(ending.returncode or 0, ending.account.text)
+        if problem is not None:
+            return ToolError(f"{problem.meaning} {_UNSTARTED}", hint=problem.hint)
         return ToolError(_UNSTARTED, hint=f"{START_HINT} {shlex.join(argv)}")
     if ending.is_killed or ending.returncode is None:
         if ending.halted:
             cause = f"was stopped because {ending.halted}"
-            hint = "Make room before the next one."
+            hint = (
+                "Make room before the next one: `tracekit runs prune --keep 7d` frees old bundles."
+            )
         else:
             cause = f"hung {state_words}"
             hint = f"Run it by hand: it may wait for a password or an answer. {shlex.join(argv)}"

@@ -15,6 +15,7 @@ from typing import Any, Self
 from tracekit.base import processes, system
 from tracekit.record.beliefs import choose_seconds
 from tracekit.record.recorder import patience
+from tracekit.record.xctrace.displays import DisplayChange
 from tracekit.record.xctrace.progress import RecordingState, RecordingTranscript
 
 _ASKING = (signal.SIGINT, signal.SIGTERM, *system.HANG_UPS)
@@ -222,6 +223,7 @@ class Ended:
     askers: tuple[Asker, ...] = ()  # who asked for each of the signals
     is_unstarted: bool = False  # its start took too long, and so it was stopped
     slept: float = 0.0  # seconds for which the machine slept meanwhile
+    display_change: DisplayChange = ""  # whether a display turned off or on meanwhile
 
     @property
     def has_stop_request(self) -> bool:
