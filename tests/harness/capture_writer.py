@@ -221,8 +221,8 @@ def _source_archive(sources: Mapping[str, bytes]) -> bytes:
             archive.addfile(member, io.BytesIO(content))
     content = bz2.compress(packed.getvalue())
     body = b"probe\0" + content
-    body += bytes(-(len(body) + 8) % 10240)
-    return b"SARC" + struct.pack("<I", len(body) + 8) + body
+    body += bytes(-(len(body) - len(b"probe\0")) % 10240)
+    return b"SARC" + struct.pack("<I", len(body)) + body
 
 
 @dataclass

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bundle_writer import RunInfo, write_bundle
+from capture_writer import small_capture
 from command_line import run
 from gate_night import FINE, NIGHT
 from small_bundle import PYTHON, SERVER, intervals, ticks
@@ -34,9 +35,12 @@ LINES = {
     "report": "report RUN",
     "import of exports": "import EXPORTS --output OUT",
     "import of a bundle": "import BUNDLE --output OUT",
+    "import of a capture": "import CAPTURE --output OUT",
+    "redact": "redact CAPTURE OUT.gputrace",
     "runs recover": "runs recover FOLDER",
     "tables of a run": "tables RUN gpu_intervals --output OUT.csv",
     "tables of a bundle": "tables BUNDLE gpu_intervals --output OUT.parquet",
+    "tables of a capture": "tables CAPTURE dispatches --output OUT.parquet",
     "tables, shown": "tables BUNDLE gpu_intervals",
     "tables, listed": "tables RUN",
     "convert of an export": "convert EXPORTS/tick.xml OUT.csv",
@@ -129,6 +133,7 @@ _INPUTS = {
     "RUN": "run",
     "TWIN": "twin",
     "BUNDLE": "b.trace",
+    "CAPTURE": "c.gputrace",
     "EXPORTS": "exports",
     "NIGHT": "night",
     "HISTORY": "history.db",
@@ -191,6 +196,7 @@ def make_world(folder: Path) -> World:
     place["FOLDER"].mkdir()
     tables = [ticks([1]), intervals((0, 10, PYTHON), (5, 10, PYTHON), (40, 10, SERVER))]
     write_bundle(place["BUNDLE"], tables, info=RunInfo())
+    small_capture().write(place["CAPTURE"])
     write_exports(Bundle(place["BUNDLE"]), place["EXPORTS"], lambda there: there, lambda _: None)
     for name in ("RUN", "TWIN"):
         assert run("import", place["EXPORTS"], "--output", place[name]) == 0

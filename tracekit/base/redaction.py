@@ -86,6 +86,11 @@ def redact_nothing(text: str) -> str:
     return text
 
 
+def is_common_word(name: str) -> bool:
+    """Return whether a name is also a word of tracekit's sentences, or of Metal's."""
+    return name.lower() in _WORDS
+
+
 def own_redaction(private: Iterable[tuple[str, str]] = ()) -> Redaction:
     """Return the redaction of this machine's names, and of pairs of a name and its substitute."""
     user = _user()

@@ -36,6 +36,7 @@ from tracekit.cli import (
     nightly,
     prune,
     query,
+    redact,
     show,
     stages,
     verify,
@@ -110,6 +111,7 @@ _TREE["tables"] = show.tables
 _TREE["query"] = query.query
 _TREE["convert"] = convert.convert
 _TREE["batch"] = batch.batch
+_TREE["redact"] = redact.redact
 _TREE["compare"] = compare.compare
 _TREE["ab"] = compare.ab
 _TREE["doctor"] = doctor.doctor

@@ -289,18 +289,30 @@ STAGE = "prune"
 
 
 def _remove_bundles(recording: Recording, paths: Sequence[Path]) -> dict[Path, str]:
-    if recording.bundle in paths and direct(recording.exports) is not None:
+    read_bundle = _find_read_bundle(recording)
+    if read_bundle is not None and read_bundle in paths:
         pruned_exports, reason = cache.keep_bundle_tables(
             recording.exports, recording.tables, make_timestamp()
         )
         if reason:
-            return {recording.bundle: reason}
+            return {read_bundle: reason}
         _stand_for(recording, pruned_exports)
         (recording.exports / DIRECT).unlink()
     for bundle in paths:
         bundle.rename(trash(bundle))
         _delete(recording, bundle)
     return {}
+
+
+def _find_read_bundle(recording: Recording) -> Path | None:
+    """Return the bundle or the capture of a run that its tables are read from, if there is one."""
+    note = direct(recording.exports)
+    if note is None:
+        return None
+    for bundle in (recording.bundle, recording.gputrace):
+        if note.path(recording.exports).resolve() == bundle.resolve():
+            return bundle
+    return None
 
 
 def _delete(recording: Recording, bundle: Path) -> None:

@@ -5,6 +5,15 @@ run or a bundle are made of it. Layout: docs/explanation/gpu-frame-captures.md.
 """
 
 from tracekit.tables.captures.capture import SUFFIX, FrameCapture, is_capture, open_capture
+from tracekit.tables.captures.redact import RedactedCapture, redact_capture
 from tracekit.tables.captures.rows import INCLUDABLE
 
-__all__ = ["INCLUDABLE", "SUFFIX", "FrameCapture", "is_capture", "open_capture"]
+__all__ = [
+    "INCLUDABLE",
+    "SUFFIX",
+    "FrameCapture",
+    "RedactedCapture",
+    "is_capture",
+    "open_capture",
+    "redact_capture",
+]

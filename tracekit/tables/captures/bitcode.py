@@ -34,11 +34,15 @@ _WIDEST = 64  # bits of a number
 
 @dataclass(frozen=True, slots=True)
 class BitcodeRecord:
-    """A record: its code, its numbers, and its bytes if it has any."""
+    """A record: its code, its numbers, and its bytes with their place, if it has any.
+
+    The place counts the bytes of the bitcode without its wrapper.
+    """
 
     code: int
     numbers: list[int]
     blob: bytes = b""
+    place: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,16 +134,15 @@ class _Bits:
         return count
 
 
-def unwrap(content: bytes) -> bytes:
-    """Return bitcode without the wrapper that may surround it."""
+def find_start(content: bytes) -> int:
+    """Return the place of bitcode in the wrapper that may surround it."""
     if len(content) < _WRAPPED.size:
         raise ArchiveError("has bitcode that ends too early")
-    magic, _, offset, size, _ = _WRAPPED.unpack_from(content)
-    if magic == WRAPPER:
-        content = content[offset : offset + size]
-    if content[:4] != _MAGIC:
+    magic, _, offset, _, _ = _WRAPPED.unpack_from(content)
+    start = offset if magic == WRAPPER else 0
+    if content[start : start + 4] != _MAGIC:
         raise ArchiveError("has bitcode without its magic number")
-    return content
+    return start
 
 
 def read_blocks(content: bytes, is_wanted: Callable[[int, int], bool]) -> list[BitcodeBlock]:
@@ -148,7 +151,7 @@ def read_blocks(content: bytes, is_wanted: Callable[[int, int], bool]) -> list[B
     `is_wanted` gets the ids of a block and of the block around it, -1 for none; a block that is not
     wanted is skipped. Raise ArchiveError if the content is damaged.
     """
-    bits = _Bits(unwrap(content), 32)
+    bits = _Bits(_unwrap(content), 32)
     reader = _BlockReader(bits, is_wanted)
     blocks: list[BitcodeBlock] = []
     while bits.place + _WORD <= bits.end:
@@ -158,6 +161,14 @@ def read_blocks(content: bytes, is_wanted: Callable[[int, int], bool]) -> list[B
         if block is not None:
             blocks.append(block)
     return blocks
+
+
+def _unwrap(content: bytes) -> bytes:
+    start = find_start(content)
+    size = len(content) - start
+    if start:
+        size = _WRAPPED.unpack_from(content)[3]
+    return content[start : start + size]
 
 
 @dataclass(slots=True)
@@ -244,6 +255,7 @@ class _BlockReader:
         bits = self.bits
         numbers: list[int] = []
         blob = b""
+        place = 0
         for operand in operands:
             if operand.kind == _ARRAY:
                 element = operands[-1]
@@ -251,12 +263,13 @@ class _BlockReader:
                 break
             if operand.kind == _BLOB:
                 blob = bits.read_bytes(bits.read_vbr(6))
+                place = (bits.place >> 3) - len(blob)
                 bits.align()
                 break
             numbers.append(self._read_number(operand))
         if not numbers:
             raise ArchiveError("has bitcode with a record without a code")
-        return BitcodeRecord(numbers[0], numbers[1:], blob)
+        return BitcodeRecord(numbers[0], numbers[1:], blob, place)
 
     def _read_number(self, operand: _Operand) -> int:
         kind = operand.kind
@@ -274,16 +287,22 @@ class _BlockReader:
 
 
 def read_strings(count: int, offset: int, blob: bytes) -> list[str]:
-    """Return the texts of a record METADATA_STRINGS: their lengths, then their letters."""
+    """Return the texts of a record METADATA_STRINGS."""
+    places = find_strings(count, offset, blob)
+    return [blob[start:end].decode("utf-8", "replace") for start, end in places]
+
+
+def find_strings(count: int, offset: int, blob: bytes) -> list[tuple[int, int]]:
+    """Return the begin and end of each text of a METADATA_STRINGS: lengths, then letters."""
     if not 0 <= offset <= len(blob):
         raise ArchiveError("has bitcode with texts beyond their record")
     lengths = _Bits(blob[:offset])
-    texts: list[str] = []
-    place = offset
+    places: list[tuple[int, int]] = []
+    start = offset
     for _ in range(count):  # which ends at the end of the lengths at the latest
-        size = lengths.read_vbr(6)
-        if place + size > len(blob):
+        end = start + lengths.read_vbr(6)
+        if end > len(blob):
             raise ArchiveError("has bitcode with texts beyond their record")
-        texts.append(blob[place : place + size].decode("utf-8", "replace"))
-        place += size
-    return texts
+        places.append((start, end))
+        start = end
+    return places

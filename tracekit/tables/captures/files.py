@@ -163,8 +163,23 @@ def _inflate(file: BinaryIO, place: StoredContent) -> bytes:
     return content
 
 
-def _read_index(content: bytes) -> tuple[dict[str, StoredContent], int]:
-    """Return the contents by their names, and the number of bytes that no part of it explains."""
+@dataclass(frozen=True, slots=True)
+class IndexEntry:
+    """An entry of an index: the name of a content, its place, and where the entry itself is."""
+
+    name: str
+    content: StoredContent
+    start: int
+    name_end: int
+
+    def change(self, index: bytearray, stored_size: int, offset: int) -> None:
+        """Write another place in `store0` into the entry of an index."""
+        kind = _PACKED if self.content.is_packed else _PLAIN
+        _ENTRY.pack_into(index, self.start, self.content.size, stored_size, offset, kind)
+
+
+def read_entries(content: bytes | bytearray) -> list[IndexEntry]:
+    """Return the entries of an index in their order; raise ArchiveError if it is damaged."""
     if len(content) < _HEAD.size:
         raise ArchiveError("is cut")
     magic, _, bucket_count, count, second_count = _HEAD.unpack_from(content)
@@ -172,26 +187,35 @@ def _read_index(content: bytes) -> tuple[dict[str, StoredContent], int]:
         raise ArchiveError("is not the index of a GPU frame capture")
     entries_start = _HEAD.size + bucket_count * _BUCKET
     lengths_start = entries_start + count * _ENTRY.size
-    names_start = lengths_start + 2 * count
-    if names_start > len(content):
+    place = lengths_start + 2 * count
+    if place > len(content):
         raise ArchiveError("is cut")
-    lengths = struct.unpack_from(f"<{count}H", content, lengths_start)
-    contents: dict[str, StoredContent] = {}
-    place = names_start
-    for number, length in enumerate(lengths):
+    entries: list[IndexEntry] = []
+    for number, length in enumerate(struct.unpack_from(f"<{count}H", content, lengths_start)):
         name = _read_name(content, place, length)
-        if name in contents:
-            raise ArchiveError(f"names {name} twice")
-        entry_start = entries_start + number * _ENTRY.size
-        size, stored_size, offset, kind = _ENTRY.unpack_from(content, entry_start)
+        start = entries_start + number * _ENTRY.size
+        size, stored_size, offset, kind = _ENTRY.unpack_from(content, start)
         if kind not in {_PACKED, _PLAIN}:
             raise ArchiveError(f"has {name} in a place of the unknown kind {kind}")
-        contents[name] = StoredContent(size, stored_size, offset, kind == _PACKED)
         place += length
-    return contents, len(content) - place
+        stored = StoredContent(size, stored_size, offset, kind == _PACKED)
+        entries.append(IndexEntry(name, stored, start, place))
+    return entries
 
 
-def _read_name(content: bytes, place: int, length: int) -> str:
+def _read_index(content: bytes) -> tuple[dict[str, StoredContent], int]:
+    """Return the contents by their names, and the number of bytes that no part of it explains."""
+    entries = read_entries(content)
+    contents: dict[str, StoredContent] = {}
+    for entry in entries:
+        if entry.name in contents:
+            raise ArchiveError(f"names {entry.name} twice")
+        contents[entry.name] = entry.content
+    end = entries[-1].name_end if entries else len(content)
+    return contents, len(content) - end
+
+
+def _read_name(content: bytes | bytearray, place: int, length: int) -> str:
     text = content[place : place + length]
     if len(text) != length or not text.endswith(b"\0"):
         raise ArchiveError("has a name without an end")

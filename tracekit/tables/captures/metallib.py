@@ -56,8 +56,16 @@ class SourceFile:
     content: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class SourceArchive:
+    """The place of compressed sources in a library, in bytes; zeros fill its end."""
+
+    start: int
+    size: int
+
+
 class Metallib:
-    """A library in memory."""
+    """A library in memory; `air_range` is the begin and the end of the AIR of all functions."""
 
     def __init__(self, content: bytes) -> None:
         """Read the list of functions; raise ArchiveError if the container is damaged."""
@@ -67,17 +75,17 @@ class Metallib:
             raise ArchiveError("is a Metal library that is cut")
         self.content = content
         sections = _SECTIONS.unpack_from(content, _SECTIONS_PLACE)
-        self._air_start = sections[6]
-        self._air_end = sections[6] + sections[7]
-        if self._air_end > len(content):
+        self.air_range = (sections[6], sections[6] + sections[7])
+        if self.air_range[1] > len(content):
             raise ArchiveError("is a Metal library that is cut")
         self.functions = {function.name: function for function in self._list_functions(sections[0])}
 
     def read_air(self, function: MetallibFunction) -> bytes:
         """Return the AIR of a function; raise ArchiveError if it lies outside the container."""
-        start = self._air_start + function.offset
+        air_start, air_end = self.air_range
+        start = air_start + function.offset
         end = start + function.size
-        if end > self._air_end:
+        if end > air_end:
             raise ArchiveError(f"has the AIR of {function.name} beyond its end")
         return self.content[start:end]
 
@@ -88,25 +96,25 @@ class Metallib:
         air = self.read_air(function)
         return hashlib.sha256(air).digest() == function.digest
 
-    def find_archive(self) -> tuple[int, int] | None:
-        """Return the place and the size of the compressed sources, None if there are none."""
-        start = self.content.find(_ARCHIVE, self._air_end)
+    def find_archive(self) -> SourceArchive | None:
+        """Return the place of the compressed sources, None if there are none."""
+        start = self.content.find(_ARCHIVE, self.air_range[1])
         if start < 0 or start + 8 > len(self.content):
             return None
         (size,) = _SIZE.unpack_from(self.content, start + len(_ARCHIVE))
-        end = min(len(self.content), start + size)
+        end = min(len(self.content), start + len(_ARCHIVE) + _SIZE.size + size)
         packed_start = self.content.find(_BZIP, start, end)
         if packed_start < 0:
             return None
-        return packed_start, end - packed_start
+        return SourceArchive(packed_start, end - packed_start)
 
     def list_sources(self) -> list[SourceFile]:
         """Return the files of the sources; raise ArchiveError if these are damaged."""
         place = self.find_archive()
         if place is None:
             return []
-        start, size = place
-        return list(read_sources(self.content[start : start + size]))
+        packed = self.content[place.start : place.start + place.size]
+        return list(read_sources(packed))
 
     def _list_functions(self, start: int) -> Iterator[MetallibFunction]:
         place = start

@@ -569,13 +569,23 @@ def list_schemas(include: Sequence[str] = ()) -> list[str]:
     return names
 
 
+def list_rows(capture: FrameCapture, schema: str) -> list[Row]:
+    """Return the rows of a table of a capture; raise KeyError if there is no such table."""
+    _, list_table = _find_table(schema)
+    return list(list_table(capture))
+
+
+def _find_table(schema: str) -> _Table:
+    for tables in (_TABLES, *_INCLUDED.values()):
+        if schema in tables:
+            return tables[schema]
+    raise KeyError(schema)
+
+
 def make_frame(capture: FrameCapture, schema: str) -> tuple[pd.DataFrame, tuple[Loss, ...]]:
     """Return a table of a capture and the losses of reading it; raise KeyError if there is none."""
-    tables = dict(_TABLES)
-    for included in _INCLUDED.values():
-        tables |= included
-    columns, list_rows = tables[schema]
-    rows = list(list_rows(capture))
+    columns, _ = _find_table(schema)
+    rows = list_rows(capture, schema)
     series: dict[str, pd.Series] = {}
     misfits: list[str] = []
     for name, dtype in columns.items():
