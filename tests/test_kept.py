@@ -14,7 +14,7 @@ import pytest
 
 from command_line import run
 from judged_again import judged_again, others
-from tracekit.analysis.result import load
+from tracekit.analysis.result import Result
 from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.steps import steps_of
 from tracekit.nightly.history.store.store import Store
@@ -32,9 +32,9 @@ def kept(tmp_path: Path) -> Path:
 
 
 def test_a_run_is_analyzed_again_to_the_same_metrics(kept: Path) -> None:
-    result_before = load(kept / "run" / "result.json")
+    result_before = Result.load(kept / "run" / "result.json")
     assert run("analyze", kept / "run") == 0
-    again = load(kept / "run" / "result.json")
+    again = Result.load(kept / "run" / "result.json")
     values = {metric.name: metric.value for metric in again.metrics}
     known_values = {
         metric.name: metric.value for metric in result_before.metrics if metric.value is not None

@@ -180,8 +180,6 @@ ROOMS = [*sorted(path.parent.name for path in PACKAGE.glob("*/__init__.pyi")), "
 # Modules whose functions read best under the module's own name.
 DEEP = {
     ("tracekit/cli/bench.py", "tracekit.lab.bench.words"),
-    ("tracekit/cli/gate.py", "tracekit.nightly.gate.report.text"),
-    ("tracekit/cli/nightly.py", "tracekit.nightly.schedule.schedule"),
 }
 
 

@@ -18,7 +18,7 @@ from packaging.utils import canonicalize_name
 
 from gate_night import NIGHT
 from git_program import require_git
-from tracekit.base.recording import save
+from tracekit.base.documents import save
 from tracekit.nightly.history.night import DOCUMENT
 
 pytestmark = [pytest.mark.wheel, pytest.mark.processes]

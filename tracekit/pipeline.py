@@ -6,26 +6,23 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from tracekit.analysis import Result, Settings, Status, load, redact_result, used_tables
+from tracekit.analysis import Result, Settings, Status, used_tables
 from tracekit.analysis import analyze as judge
 from tracekit.base import (
     InconclusiveError,
     Provenance,
     Recording,
     RecordingChoices,
-    Stage,
     ToolError,
     UsageError,
+    documents,
     files,
     find_similar,
     make_timestamp,
     own_version,
     redaction,
-    resume,
-    save,
-    stage,
+    stages,
     system,
-    write_whole,
 )
 from tracekit.machine import chips, circumstances, describe, git_commit, merge_circumstances
 from tracekit.record import (
@@ -107,7 +104,7 @@ def record(plan: Plan, progress: Progress = quiet) -> Recording:
     warnings = (*provenance.warnings, *notes)
     provenance = replace(provenance, warnings=warnings)
     recording = workload_plan.claim_folder(plan.output, plan.name, provenance)
-    with workload_plan.kept_unless_misused(recording), stage(recording, "record"):
+    with workload_plan.kept_unless_misused(recording), stages.running(recording, "record"):
         patterns.save_patterns(recording.patterns_file, parsed_patterns)
         recorded = record_plan(plan, recorder, recording, progress, is_way_open=is_way_open)
         recording.save_provenance(_with(recording.provenance(), recorded))
@@ -116,7 +113,7 @@ def record(plan: Plan, progress: Progress = quiet) -> Recording:
         if recorded.interrupted:
             raise KeyboardInterrupt("recording was stopped early")
         if recorded.failure:
-            hint = recorded.hint or resume(recording, "record")
+            hint = recorded.hint or stages.resume(recording, "record")
             raise ToolError(recorded.failure, hint=hint)
     return recording
 
@@ -135,7 +132,7 @@ def export(
     """
     choose_schemas = wanted_tables(tables)
     recorder = recorders.recorder_for(recording, choose_schemas)
-    with stage(recording, "export"):
+    with stages.running(recording, "export"):
         if isinstance(recorder, XctraceRecorder):
             warnings = direct_reading.export(recorder, recording, choose_schemas, progress, xml=xml)
         else:
@@ -154,7 +151,7 @@ def analyze(
     redacted: bool = True,
 ) -> Result:
     """Measure and judge the tables; write `result.json`."""
-    with stage(recording, "analyze"):
+    with stages.running(recording, "analyze"):
         recorders.require_timing(recording)
         recorders.require_exports(recording)
         provenance = recording.provenance()
@@ -163,28 +160,27 @@ def analyze(
         result = judge(tables, provenance, settings)
         all_warnings = (*provenance.warnings, *tables.warnings)
         warnings = tuple(dict.fromkeys(all_warnings))
-        stages = {**provenance.stages, "analyze": Stage("done", make_timestamp())}
-        provenance = replace(provenance, warnings=warnings, stages=stages)
+        provenance = replace(provenance, warnings=warnings).note_stage("analyze", "done")
         losses = (*tables_losses.rows_of(tables.losses), *result.losses)
         result = replace(result, provenance=provenance, losses=losses)
         if redacted:
-            result = redact_result(result, redaction_of(recording))
-        save(recording.result_file, result)
+            result = result.redact(redaction_of(recording))
+        documents.save(recording.result_file, result)
     return result
 
 
 def report(recording: Recording, progress: Progress = quiet, *, redacted: bool = True) -> Path:
     """Write the page of the run's result."""
-    with stage(recording, "report"):
-        result = load(recording.result_file)
+    with stages.running(recording, "report"):
+        result = Result.load(recording.result_file)
         redact: Callable[[str], str] = redaction_of(recording)
         if not redacted:
             redact = str
         elif not result.provenance.redacted:
-            result = redact_result(result, redact)
+            result = result.redact(redact)
         progress("drawing the page")
         page = render(result, tables_of(recording), redact=redact)
-        write_whole(recording.report_file, page.encode())
+        files.write_whole(recording.report_file, page.encode())
     return recording.report_file
 
 

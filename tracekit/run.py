@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from tracekit.analysis import Result, load
+from tracekit.analysis import Result
 from tracekit.base import Provenance, Recording
 from tracekit.pipeline import tables_of
 from tracekit.tables import Tables
@@ -29,7 +29,7 @@ class Run:
     @property
     def result(self) -> Result:
         """The metrics, findings and checks of the last analysis."""
-        return load(self.recording.result_file)
+        return Result.load(self.recording.result_file)
 
 
 def open(folder: str | Path) -> Run:  # noqa: A001  tracekit.open(folder) reads well

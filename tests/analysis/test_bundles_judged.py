@@ -19,8 +19,8 @@ from tracekit.analysis.analyze import add_doubts
 from tracekit.analysis.wording import put_into_words
 from tracekit.base.recording import Recording
 from tracekit.run import Run
-from tracekit.tables.direct import Direct, note_direct
 from tracekit.tables.losses import LOSSES
+from tracekit.tables.notes import DirectNote
 from tracekit.tables.tables import leave_in_place
 
 # The exporter had the names of functions; this bundle came without its document, which has them.
@@ -83,7 +83,7 @@ def test_a_real_bundle_is_judged_as_its_exports_are(corpus: Path, tmp_path: Path
     [exported] = pipeline.import_(sorted(folder.glob("*gpu_baseline*.xml")), tmp_path / "exported")
     [direct] = pipeline.import_([folder / "gpu_baseline.trace"], tmp_path / "direct")
     schemas = tuple(file.stem for file in exported.exports.glob("*.xml") if file.stem != "toc")
-    note_direct(direct.exports, Direct("../recording.trace", schemas))
+    DirectNote("../recording.trace", schemas).save(direct.exports)
     # Its document, which it came without, has the duration.
     provenance = replace(direct.provenance(), duration=exported.provenance().duration)
     direct.save_provenance(provenance)

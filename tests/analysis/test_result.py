@@ -13,13 +13,11 @@ from tracekit.analysis.result import (
     Result,
     RuleCheck,
     Status,
-    load,
-    reasons,
-    redact_result,
 )
 from tracekit.analysis.rule import Evidence, Fact, Finding, Severity
+from tracekit.base.documents import save
 from tracekit.base.errors import InputError, RecordingError
-from tracekit.base.recording import Process, Provenance, save
+from tracekit.base.recording import Process, Provenance
 from tracekit.base.redaction import own_redaction
 
 SEEN = (Evidence("gpu_intervals", 10, 20),)
@@ -54,7 +52,7 @@ RESULT = Result(
 
 def test_a_result_comes_back_from_the_fields_that_are_documented(tmp_path: Path) -> None:
     save(tmp_path / "result.json", RESULT)
-    assert load(tmp_path / "result.json") == RESULT
+    assert Result.load(tmp_path / "result.json") == RESULT
     document = json.loads((tmp_path / "result.json").read_text())
     assert document["format"] == 1
     assert document["metrics"] == [
@@ -95,12 +93,13 @@ def test_rules_with_one_reason_are_grouped_and_the_largest_group_is_first() -> N
         RuleCheck("memory-bound", Status.ABSTAINED, "no counters."),
         RuleCheck("quiet", Status.ABSTAINED),
     )
-    assert reasons(checks, Status.ABSTAINED) == (
+    checked = Result(Provenance(), checks=checks)
+    assert checked.reasons(Status.ABSTAINED) == (
         Reason("no counters.", ("low-occupancy", "memory-bound")),
         Reason("no steps.", ("late-start",)),
         Reason("no reason is given", ("quiet",)),
     )
-    assert reasons(checks, Status.FAILED) == (Reason("no counters.", ("broken",)),)
+    assert checked.reasons(Status.FAILED) == (Reason("no counters.", ("broken",)),)
     assert RESULT.metric("nothing") is None
 
 
@@ -113,7 +112,7 @@ def test_every_text_of_a_result_is_redacted() -> None:
         findings=(Finding("bubbles", Severity.WARNING, text, text, evidence, saving=1),),
         checks=(RuleCheck("bubbles", Status.FAILED, text),),
     )
-    redacted_result = redact_result(result, own_redaction([("Ada's Mac", "<device>")]))
+    redacted_result = result.redact(own_redaction([("Ada's Mac", "<device>")]))
     assert "Ada" not in repr(redacted_result)
     assert repr(redacted_result).count("seen on <device>") == 6
     assert redacted_result.findings[0].saving == 1
@@ -121,7 +120,7 @@ def test_every_text_of_a_result_is_redacted() -> None:
 
 def test_a_run_that_was_not_analyzed_says_so(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="does not exist") as error:
-        load(tmp_path / "result.json")
+        Result.load(tmp_path / "result.json")
     assert "tracekit analyze" in error.value.hint
 
 
@@ -135,5 +134,5 @@ def test_a_damaged_result_or_one_of_a_newer_format_is_refused(
         (tmp_path / "result.json").write_text(text)
         with subtests.test(text):
             with pytest.raises(InputError, match=message) as error:
-                load(tmp_path / "result.json")
+                Result.load(tmp_path / "result.json")
             assert ("tracekit analyze" in error.value.hint) == (message == "cannot be read")

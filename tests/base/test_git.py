@@ -7,15 +7,15 @@ import pytest
 
 from children import until_gone
 from git_program import require_git
+from tracekit.base import git
 from tracekit.base.errors import ToolError
-from tracekit.base.git import done, git
 
 
 def _repository(folder: Path) -> Path:
     require_git()
     folder.mkdir()
     for arguments in ("init -q", "commit -q --allow-empty -m First", "tag fast"):
-        done(folder, *arguments.split())
+        git.check_output(folder, *arguments.split())
     return folder
 
 
@@ -29,22 +29,22 @@ def test_git_speaks_english_asks_nobody_is_misled_by_no_hook_and_ended_if_it_han
     repository, other_repository = _repository(tmp_path / "here"), _repository(tmp_path / "other")
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     with pytest.raises(ToolError) as caught:
-        done(repository, "worktree", "remove", "nowhere")
+        git.check_output(repository, "worktree", "remove", "nowhere")
     assert caught.value.message.startswith("git worktree remove nowhere failed: fatal: ")
     for failing, message in (("commit -m none", "nothing to"), ("config no.such", "exit status 1")):
         with pytest.raises(ToolError, match=message):  # what git prints, wherever it does
-            done(repository, *failing.split())
-    done(repository, "config", "alias.ask", "!env")
-    environment_lines = git(repository, "ask").stdout.splitlines()
+            git.check_output(repository, *failing.split())
+    git.check_output(repository, "config", "alias.ask", "!env")
+    environment_lines = git.run(repository, "ask").stdout.splitlines()
     assert {"LC_ALL=C", "GIT_TERMINAL_PROMPT=0"} <= set(environment_lines)
-    done(other_repository, "tag", "other")
+    git.check_output(other_repository, "tag", "other")
     monkeypatch.setenv("GIT_DIR", str(other_repository / ".git"))
     monkeypatch.setenv("GIT_WORK_TREE", str(other_repository))
-    assert done(repository, "tag", "--list") == "fast\n"
+    assert git.check_output(repository, "tag", "--list") == "fast\n"
     assert os.environ["GIT_DIR"] == str(other_repository / ".git")
-    done(repository, "config", "alias.nap", "!sleep 30 & echo $! > pid; wait")
+    git.check_output(repository, "config", "alias.nap", "!sleep 30 & echo $! > pid; wait")
     with pytest.raises(ToolError, match=r"^git nap did not end within 0\.3 s and was ended\.$"):
-        git(repository, "nap", seconds=0.3)
+        git.run(repository, "nap", seconds=0.3)
     until_gone(int((repository / "pid").read_text()))
 
 
@@ -62,9 +62,9 @@ def test_hooks_and_settings_of_a_person_change_nothing(
     for settings in ("", f"[core]\nhooksPath = {hooks}\nfsmonitor = true\n[color]\nui = always\n"):
         config.write_text(settings)
         monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
-        done(repository, "worktree", "add", "--detach", str(tree))
-        assert done(tree, "status", "--porcelain") == "", settings
-        done(repository, "worktree", "remove", str(tree))
+        git.check_output(repository, "worktree", "add", "--detach", str(tree))
+        assert git.check_output(tree, "status", "--porcelain") == "", settings
+        git.check_output(repository, "worktree", "remove", str(tree))
         assert not hook_marker.exists(), settings
 
 
@@ -73,5 +73,5 @@ def test_a_missing_git_is_reported_with_its_purpose(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ToolError, match="git cannot be started: no folder of PATH") as caught:
-        git(tmp_path, "status")
+        git.run(tmp_path, "status")
     assert "install it" in caught.value.hint

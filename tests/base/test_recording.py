@@ -1,21 +1,16 @@
 """A run's folder: what stands in it, how far each stage came, and which ways have worked."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tracekit.base.capabilities import Combination
+from tracekit.base.documents import save
 from tracekit.base.errors import InputError, InterruptedRunError, RecordingError, ToolError
-from tracekit.base.recording import (
-    Overhead,
-    Process,
-    Provenance,
-    Recording,
-    Stage,
-    quote_path,
-    save,
-    stage,
-)
+from tracekit.base.files import quote_path
+from tracekit.base.recording import Overhead, Process, Provenance, Recording, Stage
+from tracekit.base.stages import running
 
 FULL = Provenance(
     parameters={"batch": 16, "dtype": "float16"},
@@ -71,7 +66,7 @@ def test_a_stage_runs_then_ends_and_foreign_keys_are_kept(
     recording: Recording,
 ) -> None:
     assert list(FULL.unfinished_stages) == ["record", "export"]
-    with stage(recording, "record"):
+    with running(recording, "record"):
         assert state(recording, "record") == "running"
         recording.save_provenance(Provenance(workload="paged", end_reason="time limit", stages={}))
     assert recording.provenance().end_reason == "time limit"
@@ -79,11 +74,11 @@ def test_a_stage_runs_then_ends_and_foreign_keys_are_kept(
     assert (stage_record.state, stage_record.message) == ("done", "")
     json_text = (recording.folder / "recording.json").read_text()
     assert '\n  "end_reason": "time limit",\n' in json_text
-    with pytest.raises(ToolError), stage(recording, "export"):
+    with pytest.raises(ToolError), running(recording, "export"):
         raise ToolError("xctrace said no.")
     assert state(recording, "export") == "failed"
     assert recording.provenance().stages["export"].message == "xctrace said no."
-    with pytest.raises(ToolError, match="said no"), stage(recording, "export"):  # noqa: PT012
+    with pytest.raises(ToolError, match="said no"), running(recording, "export"):  # noqa: PT012
         recording.provenance_file.unlink()  # nothing is left to note it in
         raise ToolError("xctrace said no.")
 
@@ -105,21 +100,21 @@ def test_an_interrupt_says_how_to_go_on(
 ) -> None:
     if bundle:
         getattr(recording, bundle).mkdir(parents=True)
-    with pytest.raises(InterruptedRunError) as error, stage(recording, name):
+    with pytest.raises(InterruptedRunError) as error, running(recording, name):
         raise KeyboardInterrupt if bundle else InterruptedRunError("Asked to stop.")
     assert error.value.exit_code == 130
     assert hint.format(recording.folder) in error.value.hint
     assert state(recording, name) == "interrupted"
 
 
-GOOD = {"rows": 150, "others": 3, "dispatches": 150}
+GOOD = Combination("launch", counters=False, rows=150, others=3, dispatches=150)
 
 
 def test_a_way_works_if_it_has_rows_and_the_counters_that_were_asked_for() -> None:
-    assert Combination("launch", counters=False, **GOOD).works
-    assert Combination("launch", counters=True, counter_rows=9, **GOOD).works
-    assert not Combination("launch", counters=True, counter_rows=0, **GOOD).works
-    assert not Combination("launch", counters=True, **GOOD).works
+    assert GOOD.works
+    assert replace(GOOD, counters=True, counter_rows=9).works
+    assert not replace(GOOD, counters=True, counter_rows=0).works
+    assert not replace(GOOD, counters=True).works
     assert not Combination("launch", counters=False, rows=0).works
     assert not Combination("launch", counters=False).works
-    assert not Combination("launch", counters=False, failure="It hung.", **GOOD).works
+    assert not replace(GOOD, failure="It hung.").works

@@ -13,7 +13,8 @@ import pytest
 from command_line import assert_error
 from gate_night import BROKEN, DECODE, FINE, NIGHT, PREFILL
 from tracekit import pipeline
-from tracekit.base.recording import Recording, save
+from tracekit.base.documents import save
+from tracekit.base.recording import Recording
 from tracekit.nightly.history.night import Entry, Night, Outcome
 
 OK = Outcome.OK

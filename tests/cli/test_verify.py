@@ -14,7 +14,7 @@ from bundle_writer import write_bundle
 from command_line import join_stderr, run
 from small_bundle import PYTHON, TICK, intervals
 from stored_nights import night_of
-from tracekit.base.recording import save
+from tracekit.base.documents import save
 from tracekit.nightly.history.night import Night
 from tracekit.nightly.history.store.store import Store
 

@@ -24,8 +24,10 @@ from step_samples import (
 from tracekit import pipeline
 from tracekit.analysis.result import Better, Measurement
 from tracekit.analysis.rule import Finding, Severity
+from tracekit.base import Verdict
+from tracekit.base.documents import save
 from tracekit.base.errors import RecordingError, UsageError
-from tracekit.base.recording import Recording, save
+from tracekit.base.recording import Recording
 from tracekit.compare.compare import (
     Comparison,
     compare,
@@ -40,7 +42,7 @@ from tracekit.compare.page import tables as shown
 from tracekit.compare.samples import Order, Sample
 from tracekit.compare.samples import runs as side_of
 from tracekit.compare.spread import Limits
-from tracekit.compare.verdicts import Change, Pace, Verdict, pace_of
+from tracekit.compare.verdicts import Change, Pace, pace_of
 
 
 def change_of(compared: Comparison, name: str = "step_p50") -> Change:
@@ -216,19 +218,17 @@ def test_shares_change_by_points_and_counts_by_whole_ones() -> None:
     assert comparison.verdict is Verdict.UNCLEAR, "a share may be 0"
 
     def verdict(counts_before: list[int], counts_after: list[int]) -> Verdict:
-        sides = (
-            make_samples("requests_rejected", "count", *counts)
-            for counts in (counts_before, counts_after)
-        )
-        return compare(*sides, Limits(metrics=("requests_rejected",))).verdict
+        before = make_samples("requests_rejected", "count", *counts_before)
+        after = make_samples("requests_rejected", "count", *counts_after)
+        return compare(before, after, Limits(metrics=("requests_rejected",))).verdict
 
     assert (verdict([0, 0], [9, 9]), verdict([0], [0])) == (Verdict.WORSE, Verdict.EQUIVALENT)
     assert verdict([0], [1]) is Verdict.UNCLEAR
 
 
 def test_changes_without_a_ratio_or_value_give_a_reason() -> None:
-    def became(name: str, *sides: list[Sample]) -> Change:
-        return change_of(compare(*sides), name)
+    def became(name: str, before: list[Sample], after: list[Sample]) -> Change:
+        return change_of(compare(before, after), name)
 
     change = became(
         "memory_growth", *(make_samples("memory_growth", "bytes", size) for size in (0, 4096))

@@ -11,6 +11,7 @@ from step_samples import Broken, noisy, sample_of, tables_of
 from tracekit.analysis.result import Result, RuleCheck, Status
 from tracekit.analysis.rule import Finding, Severity
 from tracekit.analysis.rules import RULES
+from tracekit.base import Verdict
 from tracekit.base.choices import RecordingChoices
 from tracekit.base.recording import Process, Provenance
 from tracekit.compare.compare import compare
@@ -27,7 +28,6 @@ from tracekit.compare.differences import (
     finding_changes,
     kernel_changes,
 )
-from tracekit.compare.verdicts import Verdict
 
 TIMES = [1000] * 40
 

@@ -4,18 +4,18 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-import pandas as pd
 import pytest
 
 from page_words import readable
 from step_samples import MS, sample_of, tables_of
 from tracekit.analysis.result import Better, Measurement, RuleCheck, Status
 from tracekit.analysis.rule import Evidence, Finding, Severity
+from tracekit.base import Verdict
 from tracekit.compare import page as words
 from tracekit.compare.compare import compare
-from tracekit.compare.page import WIDTH, bar, merge_timelines, reach, render_comparison
+from tracekit.compare.page import WIDTH, bar, reach, render_comparison
 from tracekit.compare.samples import Sample
-from tracekit.compare.verdicts import Change, Verdict
+from tracekit.compare.verdicts import Change
 
 Sides = tuple[list[Sample], list[Sample]]
 CHANGE = Change("step_p50", "ns", Better.LOWER, 1.0, 1.1)
@@ -58,25 +58,6 @@ def test_nothing_is_loaded_and_no_word_becomes_markup(sides: Sides) -> None:
     hidden = page_of(sides, redact=lambda text: text.replace("tuesday", "<day>"))
     assert "tuesday" not in hidden
     assert "&lt;day&gt;" in hidden
-
-
-def test_both_steady_windows_begin_at_the_same_place(sides: Sides) -> None:
-    line = merge_timelines(sides[0][0], sides[1][0])
-    tracks = {track.name: track for track in line.tracks}
-    assert {"before: Steps", "after: Steps", "before: Phases", "after: CPU"} <= set(tracks)
-    assert tracks["before: Steps"].starts[0] == tracks["after: Steps"].starts[0] == 0
-    assert tracks["after: Evidence"].starts[0] == -5 * MS, "evidence moves with its run"
-    assert line.begin <= -5 * MS
-    assert line.end == 80 * MS
-    names = [track.name for track in line.tracks]
-    first_after = next(place for place, name in enumerate(names) if name.startswith("after"))
-    assert all(name.startswith("after") for name in names[first_after:])
-    bare_timeline = merge_timelines(sides[0][0], replace(sides[1][0], tables={}))
-    count_before, count_after = (
-        sum(absence.startswith(side) for absence in bare_timeline.absences)
-        for side in ("Before", "After")
-    )
-    assert 0 < count_before < count_after, "each side lacks its own"
 
 
 def test_runs_without_tables_and_unlike_ones_have_a_page_too() -> None:
@@ -145,16 +126,3 @@ def test_words_keep_units_signs_and_reasons() -> None:
     assert row[5].startswith("unclear: its spread is not known")
     assert words.heading(compared).startswith("Unclear: gpu_idle_ratio has changed by +25")
     assert (words.side(["one"]), words.side(["one", "two", "three"])) == ("one", "3 runs (one …)")
-
-
-def test_grouped_rows_keep_their_numbers_apart_on_both_sides() -> None:
-    tables = tables_of([MS] * 40)
-    work = tables["gpu_intervals"].assign(command_buffer=pd.array([7, 9, *[pd.NA] * 38], "UInt64"))
-    run = sample_of([MS] * 40, tables=tables | {"gpu_intervals": work})
-    numbers = [
-        detail.numbers.tolist()[:3]
-        for track in merge_timelines(run, run).tracks
-        for detail in track.details
-        if detail.name == "command buffer"
-    ]
-    assert numbers == [[1, 2, 0], [3, 4, 0]]

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from tracekit.analysis.result import Better, Measurement, Result
-from tracekit.base import Provenance
+from tracekit.base import Provenance, Verdict
 from tracekit.compare.compare import compare
 from tracekit.compare.differences import Weight, differences
 from tracekit.compare.samples import Sample
 from tracekit.compare.spread import Limits, Repetition, SideValues, interval
-from tracekit.compare.verdicts import Change, Verdict
+from tracekit.compare.verdicts import Change
 
 QUIET = Limits(between=0.0)
 

@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from tracekit.analysis.result import Better
+from tracekit.base import verdicts
 from tracekit.base.verdicts import Interval
-from tracekit.compare import paired
-from tracekit.compare.paired import clip_outliers, middle, rank_sum, shift, signed_rank
+from tracekit.compare import shifts
+from tracekit.compare.shifts import clip_outliers, find_interval, find_middle, rank_sum, signed_rank
 from tracekit.compare.spread import Limits, SideValues, interval, pair_changes, quantile
-from tracekit.compare.verdicts import Change, Shown, judge_interval
+from tracekit.compare.verdicts import Change
 
 CALM = (0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.10)
 changes = some.lists(some.integers(-1000, 1000), min_size=6, max_size=14).map(
@@ -90,7 +91,7 @@ def test_several_runs_show_how_runs_differ_and_the_wider_of_both_intervals_count
 def test_pairs_bear_drift_and_a_run_without_a_value_takes_its_neighbour_out() -> None:
     side_before = SideValues((0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0))
     side_after = SideValues((0.125, 1.125, 3.125, 4.125, 5.125, 6.25), runs=(0, 1, 3, 4, 5, 6))
-    estimate = require_interval(shift([*pair_changes(side_before, side_after).values()]))
+    estimate = require_interval(find_interval([*pair_changes(side_before, side_after).values()]))
     assert (estimate.lower_bound, estimate.middle) == (0.125, 0.125)
     assert estimate.upper_bound == 0.25, "of 6 pairs, the least and the greatest"
     assert [*pair_changes(side_before, SideValues((0.1,) * 5))] == [0, 1, 2, 3, 4]
@@ -107,7 +108,8 @@ def test_independent_blocks_promise_more_and_those_out_of_line_move_no_median() 
         (torn, "mean", 0.15188 / 5),
         (torn, "median", median),
     ):
-        assert SideValues((0.04,), (side_blocks,), kind).run_variance == pytest.approx(variance)
+        side = SideValues((0.04,), (side_blocks,), kind)  # pyright: ignore[reportArgumentType]
+        assert side.run_variance == pytest.approx(variance), (side_blocks, kind)
 
 
 def test_ranks_are_those_of_the_tables() -> None:
@@ -174,7 +176,7 @@ def test_the_normal_approximation_is_off_by_one_at_most(
     signed_rank.cache_clear()
     exact = rank_sum(few, few, confidence), rank_sum(few, 2 * few // 3, confidence)
     signed = signed_rank(few, confidence)
-    monkeypatch.setattr(paired, "_MOST_WORK", 0)
+    monkeypatch.setattr(shifts, "_MOST_WORK", 0)
     rank_sum.cache_clear()
     signed_rank.cache_clear()
     near = rank_sum(few, few, confidence), rank_sum(few, 2 * few // 3, confidence)
@@ -195,31 +197,36 @@ def test_many_differences_are_those_that_a_list_of_them_has() -> None:
     )
     rank = rank_sum(180, 150, 0.95) or 0
     expected = Interval(statistics.median(listed), listed[rank - 1], listed[-rank])
-    estimate = require_interval(shift(ours, other_values))
+    estimate = require_interval(find_interval(ours, other_values))
     assert (estimate.lower_bound, estimate.upper_bound) == (
         expected.lower_bound,
         expected.upper_bound,
     )
     assert estimate.middle == pytest.approx(expected.middle, rel=1e-12)
     equal = [float(source.randint(0, 3)) for _ in range(160)]
-    assert shift(equal, equal) == Interval(0.0, 0.0, 0.0)
+    assert find_interval(equal, equal) == Interval(0.0, 0.0, 0.0)
 
 
 def test_of_six_pairs_the_interval_is_all_of_them_and_fewer_have_none() -> None:
-    assert shift([0.05, 0.01, 0.02, 0.04, 0.03, 0.06]) == Interval(0.035, 0.01, 0.06)
-    assert (shift(CALM[:5]), shift([]), middle(CALM[:5])) == (None, None, pytest.approx(0.03))
+    assert find_interval([0.05, 0.01, 0.02, 0.04, 0.03, 0.06]) == Interval(0.035, 0.01, 0.06)
+    assert (find_interval(CALM[:5]), find_interval([]), find_middle(CALM[:5])) == (
+        None,
+        None,
+        pytest.approx(0.03),
+    )
     with pytest.raises(ValueError, match="no median"):
-        middle([])
+        find_middle([])
 
 
 def test_an_expected_change_is_subtracted_with_its_own_doubt() -> None:
     alone, sure, doubted = map(
-        require_interval, (shift(CALM), shift(CALM, [0.05] * 30), shift(CALM, CALM))
+        require_interval,
+        (find_interval(CALM), find_interval(CALM, [0.05] * 30), find_interval(CALM, CALM)),
     )
     assert (alone.lower_bound, alone.upper_bound) == pytest.approx((0.03, 0.08))
     assert (sure.middle, doubted.middle) == (pytest.approx(alone.middle - 0.05), 0)
     assert doubted.upper_bound - doubted.lower_bound > sure.upper_bound - sure.lower_bound
-    assert require_interval(shift(CALM, [*CALM[:7], -9.0, -9.0, -9.0])).upper_bound < 1, (
+    assert require_interval(find_interval(CALM, [*CALM[:7], -9.0, -9.0, -9.0])).upper_bound < 1, (
         "odd ones of it are tempered"
     )
 
@@ -230,7 +237,7 @@ def test_up_to_three_odd_ones_of_ten_are_taken_for_accidents_and_more_are_not() 
     assert clip_outliers([*seven, 0.1, 0.1, 0.1])[7:] == pytest.approx([0.001 + limit] * 3)
     four = [*seven[:6], 0.1, 0.1, 0.1, 0.1]
     assert clip_outliers(four) == four
-    assert require_interval(shift(four)).upper_bound > 0.09, (
+    assert require_interval(find_interval(four)).upper_bound > 0.09, (
         "that the candidate is slow in four of ten pairs must not be lost"
     )
     assert clip_outliers([0.0] * 9 + [1.0]) == [0.0] * 9 + [1.0], "values that repeat exactly"
@@ -241,17 +248,21 @@ def test_turning_moving_stretching_and_mixing_do_the_same_to_the_interval(
     values: list[float], other_values: list[float], by: int, times: float
 ) -> None:
     for expected in ([], other_values):
-        estimate = require_interval(shift(values, expected))
-        back = require_interval(shift([-value for value in values], [-value for value in expected]))
+        estimate = require_interval(find_interval(values, expected))
+        back = require_interval(
+            find_interval([-value for value in values], [-value for value in expected])
+        )
         assert (back.lower_bound, back.middle, back.upper_bound) == (
             -estimate.upper_bound,
             -estimate.middle,
             -estimate.lower_bound,
         ), expected
         assert estimate.lower_bound <= estimate.middle <= estimate.upper_bound, expected
-        assert middle(values, expected) == estimate.middle
-    estimate = require_interval(shift(values))
-    moved = require_interval(shift([times * value + by / 8192 for value in reversed(values)]))
+        assert find_middle(values, expected) == estimate.middle
+    estimate = require_interval(find_interval(values))
+    moved = require_interval(
+        find_interval([times * value + by / 8192 for value in reversed(values)])
+    )
     expected_bounds = [
         times * value + by / 8192
         for value in (estimate.lower_bound, estimate.middle, estimate.upper_bound)
@@ -294,7 +305,7 @@ def test_a_change_is_judged_by_its_interval() -> None:
         ):
             change = Change("m", unit, better, 1.0, 1.0, relative=unit == "ns")
             estimate = Interval(turn * centre, *sorted((turn * lower_bound, turn * upper_bound)))
-            verdict, reason = judge_interval(estimate, change, Limits(threshold=0.03))
+            verdict, reason = change.judge_interval(estimate, Limits(threshold=0.03))
             row = (unit, centre, lower_bound, upper_bound, expected, turn, better, expected_verdict)
             assert verdict == expected_verdict, row
             assert bool(reason) is (verdict == unclear), row
@@ -311,10 +322,10 @@ def test_a_second_session_confirms_a_change_or_not() -> None:
         (([0.07] * 6, [0.01] * 6), "unclear", "shows less than half of your limit of 3 %"),
         (([0.10, 0.09, 0.08, 0.03, -0.05, -0.06],) * 2, "unclear", "it may still be chance"),
     ):
-        verdict, explanation = judge_interval(estimate, change, Limits(), sessions)
+        verdict, explanation = change.judge_interval(estimate, Limits(), sessions)
         assert (verdict, reason in explanation) == (expected, True), (sessions, explanation)
         turned = [[-value for value in session_changes] for session_changes in sessions]
-        better, _ = judge_interval(estimate.orient(-1), change, Limits(), turned)
+        better, _ = change.judge_interval(estimate.orient(-1), Limits(), turned)
         assert better == ("better" if expected == "worse" else "slightly-better"), sessions
 
 
@@ -328,7 +339,7 @@ def test_a_change_has_a_sign_and_a_unit_and_a_threshold_has_no_sign() -> None:
         ("difference", "ns", -1_500_000.0, "-1.50 ms"),
         ("difference", "bytes", float(3 << 20), "+3 MiB"),
     ):
-        formatter = Shown(scale, unit)
+        formatter = verdicts.Shown(scale, unit)  # pyright: ignore[reportArgumentType]
         assert (formatter.change(change), formatter.amount(abs(change))) == (
             words,
             words.lstrip("+-"),

@@ -16,8 +16,8 @@ from lxml import etree
 
 from gpu_jobs import program_of
 from recording_fakes import archive
-from tracekit.record.comparing import compare
 from tracekit.tables.bundle.bundle import Bundle
+from tracekit.tables.comparing import compare_with_export
 from tracekit.tables.direct import Stored
 from tracekit.tables.toc import read_toc
 
@@ -127,7 +127,9 @@ def test_the_schemas_of_a_real_table_of_contents_are_in_bundle_and_exports_alike
             xpath = f'/trace-toc/run[@number="1"]/data/table[@schema="{store.schema}"]'
             arguments = ("--input", str(bundle), "--xpath", xpath, "--output", str(file))
             assert call("xctrace", "export", *arguments).returncode == 0
-            assert compare(file, Stored(bundle, 1, store.number), read_toc(toc)) == (store.rows, "")
+            table = Stored(bundle, 1, store.number)
+            comparison = compare_with_export(file, table, read_toc(toc))
+            assert (comparison.rows, comparison.difference) == (store.rows, ""), store.schema
             compared += 1
     assert compared >= 11
 

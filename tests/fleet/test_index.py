@@ -13,7 +13,8 @@ from lxml import html
 from command_line import assert_error
 from tracekit.analysis.result import Better, Measurement, Result, RuleCheck, Status
 from tracekit.analysis.rule import Finding, Severity
-from tracekit.base.recording import Process, Provenance, Recording, save
+from tracekit.base.documents import save
+from tracekit.base.recording import Process, Provenance, Recording
 from tracekit.fleet.index import MOST_POINTS, entries_of, kind_of, points, write_index
 from tracekit.lab.bench.document import Bench, BenchRow, Timing, summarize
 from tracekit.lab.bench.document import save as save_bench

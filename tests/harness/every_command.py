@@ -18,7 +18,7 @@ from command_line import run
 from gate_night import FINE, NIGHT
 from small_bundle import PYTHON, SERVER, intervals, ticks
 from stored_nights import two_nights
-from tracekit.base.recording import save
+from tracekit.base.documents import save
 from tracekit.cli.names import GROUPS
 from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.store.store import Store

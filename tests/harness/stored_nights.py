@@ -17,7 +17,7 @@ from tracekit.nightly.history.night import (
     Pair,
     TracedFinding,
 )
-from tracekit.nightly.history.store.place import place
+from tracekit.nightly.history.store.place import url_of
 from tracekit.nightly.history.store.store import Store
 
 ENVIRONMENT = {"chip": "Apple M1", "cores": 8, "os": "macOS 26.0", "mlx": "0.32.0"}
@@ -85,7 +85,7 @@ def night_of(
 
 def sql(url: str, statement: str) -> list[Any]:
     """Say something to a history's database past its store, as a person with a tool does."""
-    engine = create_engine(place(url))
+    engine = create_engine(url_of(url))
     try:
         with engine.begin() as connection:
             done = connection.execute(text(statement))

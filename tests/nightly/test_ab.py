@@ -10,9 +10,10 @@ import pytest
 
 from git_program import git
 from tracekit.analysis.result import Better
+from tracekit.base import Verdict
 from tracekit.base.errors import InconclusiveError, UsageError
 from tracekit.compare.spread import Limits
-from tracekit.compare.verdicts import Change, Verdict
+from tracekit.compare.verdicts import Change
 from tracekit.machine.state import StateLimits
 from tracekit.nightly.ab import (
     PairEffort,
@@ -117,7 +118,7 @@ def test_a_metric_is_judged_by_the_interval_of_its_pairs(subtests: pytest.Subtes
                 zip(*values, strict=True)
             )
             bounds = (judgement.low, judgement.change, judgement.high) if len(values) > 5 else ()
-            assert list(bounds) == sorted(bounds)
+            assert list(bounds) == sorted(bounds)  # pyright: ignore[reportArgumentType]
             assert judgement.paired
 
 

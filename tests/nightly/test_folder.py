@@ -3,14 +3,16 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from stored_nights import night_of
 from tracekit.analysis.result import Result
 from tracekit.analysis.rule import Finding, Severity
+from tracekit.base.documents import save
 from tracekit.base.errors import InputError, RecordingError
-from tracekit.base.recording import Overhead, Provenance, save
+from tracekit.base.recording import Overhead, Provenance
 from tracekit.nightly import run
 from tracekit.nightly.captures import findings_of
 from tracekit.nightly.folder import (
@@ -177,7 +179,8 @@ def store_nights(plan: NightPlan, *nights: Night) -> list[Night]:
 def test_a_night_that_was_cut_off_is_added_as_partial(plan: NightPlan) -> None:
     """Not one that was to stay out, nor one that another machine or plan may write still."""
     leave_night(plan, night_of(3, ended="", outcome=None, reason="", entries=()))
-    foreign_facts = {"kept": False}, {"plan": "other"}, {"machine": "maxi"}
+    foreign_facts: list[dict[str, Any]]
+    foreign_facts = [{"kept": False}, {"plan": "other"}, {"machine": "maxi"}]
     for day, facts in enumerate(foreign_facts, 4):
         leave_night(plan, night_of(day, ended="", outcome=None, **facts))
     (leave_night(plan, night_of(2)) / DOCUMENT).write_text("{")

@@ -20,8 +20,8 @@ from postgresql import Server, server
 from real_nights import repository
 from stored_nights import night_of, sql
 from tracekit.base import locks
+from tracekit.base.documents import save
 from tracekit.base.errors import RecordingError
-from tracekit.base.recording import save
 from tracekit.cli.nightly import _show  # pyright: ignore[reportPrivateUsage]
 from tracekit.nightly.folder import make_output
 from tracekit.nightly.history.night import Night, Outcome

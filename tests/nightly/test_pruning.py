@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from sqlalchemy import insert
 
 from stored_nights import night_of
-from tracekit.base.recording import Recording, mark
+from tracekit.base.recording import Recording
+from tracekit.base.stages import mark
 from tracekit.nightly.history.night import Accepted
 from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.schema import NIGHTS

@@ -19,7 +19,6 @@ from tracekit.base.errors import InputError, ToolError
 from tracekit.base.files import notes_folder
 from tracekit.base.recording import Recording
 from tracekit.record import direct_reading as reading
-from tracekit.record.comparing import compare
 from tracekit.record.recorder import quiet
 from tracekit.record.target_rows import rows_of_target
 from tracekit.record.xctrace.command import Completed
@@ -31,7 +30,9 @@ from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.container.requirements import Field
 from tracekit.tables.bundle.container.store import StoreColumn, TableStore
 from tracekit.tables.bundle_xml import write_exports
-from tracekit.tables.direct import Direct, Stored, direct
+from tracekit.tables.comparing import compare_with_export
+from tracekit.tables.direct import Stored
+from tracekit.tables.notes import DirectNote
 from tracekit.tables.tables import Tables
 from tracekit.tables.toc import Toc, read_toc
 
@@ -143,7 +144,7 @@ def test_an_export_that_differs_is_used_and_reported(tmp_path: Path) -> None:
     again = make_recording(tmp_path / "2", *TABLES)
     assert xcode.read(again) == ([difference_message], [INTERVALS, TIME])
     assert read_back(again)["duration"].tolist() == [7, 9]
-    assert direct(again.exports) == Direct("../recording.trace", (STATES, TIME))
+    assert DirectNote.read(again.exports) == DirectNote("../recording.trace", (STATES, TIME))
     unread_run = make_recording(tmp_path / "3", *TABLES)
     assert xcode.read(unread_run, "none") == ([difference_message], [])
     assert Tables(unread_run.exports, frozenset()).get("gpu_intervals") is None
@@ -153,7 +154,7 @@ def test_a_bundle_of_unknown_layout_is_exported(tmp_path: Path) -> None:
     xcode = Xcode()
     recording = make_recording(tmp_path / "1", *TABLES)
     xcode.read(recording, "none")
-    assert direct(recording.exports) is not None
+    assert DirectNote.read(recording.exports) is not None
     requirements = recording.bundle / "open.creq"
     text = requirements.read_text().replace("<integer>5<", "<integer>6<", 1)
     requirements.write_text(text)
@@ -161,7 +162,7 @@ def test_a_bundle_of_unknown_layout_is_exported(tmp_path: Path) -> None:
     assert remark.startswith("recording.trace is not read directly: its com.apple.dt.trace is 6")
     assert remark.endswith("Its tables were exported instead.")
     assert exported == [INTERVALS, STATES, TIME]
-    assert direct(recording.exports) is None
+    assert DirectNote.read(recording.exports) is None
 
 
 def test_failed_and_missing_exports_are_read_directly(tmp_path: Path) -> None:
@@ -238,7 +239,7 @@ def made(tmp_path: Path) -> Callable[..., Made]:
 
 def test_values_of_all_types_and_stacks_are_equal(made: Callable[..., Made]) -> None:
     for table, rows in ((TABLE, 3), (profile(), 2)):
-        comparison = compare(*made(table))
+        comparison = compare_with_export(*made(table))
         assert (comparison.rows, comparison.difference) == (rows, ""), table.schema
         assert comparison.cells % rows == 0, table.schema
 
@@ -265,7 +266,7 @@ def test_values_of_all_types_and_stacks_are_equal(made: Callable[..., Made]) -> 
 def test_the_first_cell_that_differs_is_named(
     made: Callable[..., Made], table: Table | None, old: str, new: str, difference: str
 ) -> None:
-    comparison = compare(*made(table, old, new))
+    comparison = compare_with_export(*made(table, old, new))
     assert comparison.rows == (2 if table else 3)
     assert comparison.difference.startswith(difference)
 
@@ -275,11 +276,11 @@ def test_rows_and_columns_that_are_not_there_are_differences(made: Callable[...,
     text = export.read_text()
     head, _, later_rows = text.rpartition("<row>")
     export.write_text(head + later_rows.partition("</row>\n")[2])
-    comparison = compare(export, table, toc)
+    comparison = compare_with_export(export, table, toc)
     assert comparison.difference == "it has 3 rows, exported 2"
-    assert compare(export, table, toc, max_rows=2) == replace(comparison, difference="")
+    assert compare_with_export(export, table, toc, max_rows=2) == replace(comparison, difference="")
     export.write_text(text.replace("<mnemonic>state<", "<mnemonic>mood<"))
-    comparison = compare(export, table, toc)
+    comparison = compare_with_export(export, table, toc)
     assert (comparison.rows, comparison.cells) == (0, 0)
     assert "state" in comparison.difference
     assert "mood" in comparison.difference
@@ -290,10 +291,10 @@ def test_a_cut_export_is_not_compared_and_a_damaged_one_differs(made: Callable[.
     whole_text = export.read_text()
     export.write_text(whole_text[:-60])
     with pytest.raises(InputError):
-        compare(export, table, toc)
+        compare_with_export(export, table, toc)
     export.write_text(whole_text)
     table.file.write_bytes(b"x\x9c\0")
-    difference = compare(export, table, toc).difference
+    difference = compare_with_export(export, table, toc).difference
     assert difference.startswith("it cannot be read directly: recording.trace: corespace/")
 
 

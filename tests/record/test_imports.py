@@ -22,7 +22,7 @@ from tracekit.base.recording import Process, Recording
 from tracekit.record.imports import choose_run, run_and_targets
 from tracekit.run import Run
 from tracekit.tables.bundle.errors import UnknownBundleError
-from tracekit.tables.direct import Direct, direct
+from tracekit.tables.notes import DirectNote
 
 Xml = Callable[..., str]
 COUNTERS = "Index,Encoder FunctionIndex,CommandBuffer Label,Encoder Label,,Calls\n1,9,CB,Enc,,5\n"
@@ -234,7 +234,7 @@ def test_a_bundle_becomes_a_run_that_reads_it_in_place(bundle: Path, tmp_path: P
     files = {"direct.json", "toc.xml"}
     assert describe_run(run) == {"name": "mine", "duration": 0.891228, "files": files}
     assert run.recording.bundle.resolve() == bundle
-    assert direct(run.recording.exports) == Direct("../recording.trace")
+    assert DirectNote.read(run.recording.exports) == DirectNote("../recording.trace")
     with pytest.raises(UsageError, match=r"mine has no run 2\.") as raised:
         import_run(bundle, tmp_path / "other", run=2)
     assert raised.value.hint.startswith("It has run 1 (python3 4711, ")
@@ -302,7 +302,7 @@ def test_an_xctrace_exports_unknown_schemas(scenario: Scenario, tmp_path: Path) 
     warnings = run.provenance.warnings
     assert any("Its tables were exported by xctrace." in text for text in warnings)
     assert (run.recording.exports / "metal-gpu-intervals.xml").exists()
-    assert direct(run.recording.exports) is None
+    assert DirectNote.read(run.recording.exports) is None
 
 
 def test_of_several_runs_the_last_is_imported_unless_another_is_named(tmp_path: Path) -> None:

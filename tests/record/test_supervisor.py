@@ -17,8 +17,15 @@ import pytest
 
 from children import until, until_gone
 from tracekit.base.processes import StopPolicy, runs, start_of
-from tracekit.base.recording import Provenance, Recording, mark
-from tracekit.record.supervisor import GuardianOrder, Supervisor, Watched, _Guardian, size
+from tracekit.base.recording import Provenance, Recording
+from tracekit.base.stages import mark
+from tracekit.record.supervisor import (
+    GuardianOrder,
+    Supervisor,
+    Watched,
+    _Guardian,  # pyright: ignore[reportPrivateUsage]
+    size,
+)
 from tracekit.workload.journal import Journal
 
 GENTLE = ((int(signal.SIGINT), 30.0), (int(signal.SIGTERM), 30.0), (int(signal.SIGKILL), 30.0))

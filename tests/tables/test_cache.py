@@ -29,7 +29,7 @@ from tracekit.tables.cache import (
     keep_exported_tables,
     load_or_read,
 )
-from tracekit.tables.convert import convert, symbol_files
+from tracekit.tables.convert import convert_table, symbol_files
 from tracekit.tables.direct import Stored, TableRef
 from tracekit.tables.exports import (
     PRUNED_NOTE,
@@ -396,7 +396,7 @@ def test_indistinguishable_tables_stay_exports(
 def test_damaged_and_strange_files_stay(export: Export, tmp_path: Path, cache: Path) -> None:
     whole_export = export(COLUMNS, *[row(start, "a" * 50) for start in range(50)], schema="samples")
     source = export(COLUMNS, row(1, "a"), schema="flat", name="flat.xml")
-    convert(source, source.with_suffix(".parquet"))
+    convert_table(source, source.with_suffix(".parquet"))
     source.unlink()
     cut_export = tmp_path / "cut.xml"
     cut_export.write_text(whole_export.read_text()[:3000].replace("samples", "others"))

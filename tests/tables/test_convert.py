@@ -13,7 +13,13 @@ import pytest
 from bundle_writer import Encoder, Run, write_bundle, write_runs
 from small_bundle import PYTHON, SERVER, intervals, ticks
 from tracekit.base.files import replacing
-from tracekit.tables.convert import ParquetStream, convert, symbol_files, unbundle, write_table
+from tracekit.tables.convert import (
+    ParquetStream,
+    convert_bundle,
+    convert_table,
+    symbol_files,
+    write_table,
+)
 from tracekit.tables.flat import read_flat
 from tracekit.tables.layout import Layout
 from tracekit.tables.losses import collecting
@@ -39,7 +45,7 @@ def test_the_file_holds_the_table(export: Export, tmp_path: Path, suffix: str) -
         '<row><sentinel/><uint64>5</uint64><process ref="4"/><brand-new>2.5</brand-new></row>',
     )
     output = tmp_path / "new" / f"out{suffix}"
-    done = convert(table, output)
+    done = convert_table(table, output)
     if suffix == ".csv":
         assert output.read_text() == (
             f"start,id,process,process.pid,load\n7,{2**64 - 1},App (7),7,1.0\n,5,App (7),7,2.5\n"
@@ -55,7 +61,7 @@ def test_the_file_holds_the_table(export: Export, tmp_path: Path, suffix: str) -
 def test_stacks_are_written_next_to_the_table(export: Export, tmp_path: Path, suffix: str) -> None:
     path = export("stack:backtrace", STACK.format(1), "<row><sentinel/></row>", STACK.format(5))
     output = tmp_path / f"out{suffix}"
-    done = convert(path, output)
+    done = convert_table(path, output)
     frames, stacks = symbol_files(output)
     assert done.files == (output, frames, stacks)
     assert (frames.name, stacks.name) == ("out.frames.parquet", "out.stacks.parquet")
@@ -76,7 +82,7 @@ def test_the_table_of_contents_that_is_given_says_which_table_is_meant(
     table, choice = TocTable(1, "table", {"set": "3"}), Choice(attributes={"set": "3"})
     path = export("n:uint32", "<row><uint32>5</uint32></row>")
     toc = Toc((TocRun(1, tables=(table,)),))
-    assert convert(path, tmp_path / "out.csv", choice=choice, toc=toc).rows == 1
+    assert convert_table(path, tmp_path / "out.csv", choice=choice, toc=toc).rows == 1
 
 
 def names(folder: Path) -> list[str]:
@@ -89,7 +95,7 @@ def test_of_several_runs_each_has_a_folder(tmp_path: Path) -> None:
     tables = {number: [ticks([number]), intervals((0, 10, PYTHON))] for number in (1, 3)}
     runs = {number: Run(run_tables, Encoder()) for number, run_tables in tables.items()}
     bundle = write_runs(tmp_path / "x.trace", runs)
-    done = unbundle(bundle, tmp_path / "out", ".parquet", lambda _: None)
+    done = convert_bundle(bundle, tmp_path / "out", ".parquet", lambda _: None)
     assert [file.relative_to(tmp_path / "out").as_posix() for file in done] == [
         f"run{run}/{schema}.parquet" for run in (1, 3) for schema in ("tick", "metal-gpu-intervals")
     ]
@@ -105,7 +111,7 @@ def test_damage_is_named_and_the_rest_written(tmp_path: Path) -> None:
         (stores / f"indexed-store-{number}" / name).write_bytes(b"nonsense")
     messages: list[str] = []
     with collecting() as ledger:
-        written_files = unbundle(bundle, tmp_path / "out", ".parquet", messages.append)
+        written_files = convert_bundle(bundle, tmp_path / "out", ".parquet", messages.append)
     assert names(tmp_path / "out") == ["tick-3.parquet"]
     assert written_files == (tmp_path / "out" / "tick-3.parquet",)
     assert messages == ["writing tick"] * 2
@@ -115,7 +121,9 @@ def test_damage_is_named_and_the_rest_written(tmp_path: Path) -> None:
 
 def test_a_schema_cannot_name_another_folder(tmp_path: Path) -> None:
     tables = [replace(ticks([1]), schema=name) for name in ("x-2", "../../evil", "/x", "x-2")]
-    unbundle(write_bundle(tmp_path / "x.trace", tables), tmp_path / "out", ".csv", lambda _: None)
+    convert_bundle(
+        write_bundle(tmp_path / "x.trace", tables), tmp_path / "out", ".csv", lambda _: None
+    )
     assert names(tmp_path / "out") == ["______evil.csv", "_x.csv", "x-2-2.csv", "x-2.csv"]
 
 
@@ -127,7 +135,7 @@ def test_tables_are_written_in_the_order_of_the_toc_and_unchecked_ones_named(
     bundle = write_bundle(tmp_path / "x.trace", tables)
     (bundle / "corespace/run1/core/table-manager/tables.plist").unlink()
     with collecting() as ledger:
-        unbundle(bundle, tmp_path / "out", ".csv", messages.append)
+        convert_bundle(bundle, tmp_path / "out", ".csv", messages.append)
     [loss] = ledger.losses
     assert "Whether tables of run 1 are missing could not be checked" in loss.text
     assert messages == [f"writing {schema}" for schema in schemas]

@@ -9,9 +9,10 @@ from bundle_writer import Issue, Run, RunInfo, write_bundle, write_runs
 from small_bundle import PYTHON, SERVER, intervals, ticks
 from tracekit.base.errors import InputError
 from tracekit.tables.cache import keep_bundle_tables
-from tracekit.tables.direct import DIRECT_NOTE, Direct, Listed, Stored, direct, note_direct
+from tracekit.tables.direct import Listed, Stored
 from tracekit.tables.exports import index
 from tracekit.tables.losses import Flaw
+from tracekit.tables.notes import DirectNote
 from tracekit.tables.place import Choice
 from tracekit.tables.tables import Tables, leave_in_place, losses_of_run, tables_of_bundle
 
@@ -37,7 +38,7 @@ def exports(tmp_path: Path) -> Path:
     folder = tmp_path / "exports"
     folder.mkdir()
     (folder / "toc.xml").write_text(f"<trace-toc>{RUN}</trace-toc>")
-    note_direct(folder, Direct("../recording.trace"))
+    DirectNote("../recording.trace").save(folder)
     return folder
 
 
@@ -58,7 +59,7 @@ def test_places_are_those_of_the_table_of_contents(exports: Path) -> None:
     assert raw.flat("tick", Choice(table=1)).part()["time"].tolist() == [7]
     with pytest.raises(InputError, match=r"run 1 table 4; run 1 table"):
         raw.flat("tick")
-    note_direct(exports, Direct("../recording.trace", ("metal-gpu-intervals", "absent")))
+    DirectNote("../recording.trace", ("metal-gpu-intervals", "absent")).save(exports)
     assert [*index(exports).tables] == ["metal-gpu-intervals"]
 
 
@@ -86,13 +87,13 @@ def test_an_export_of_the_same_or_an_unknown_place_wins(
 
 
 def test_a_note_that_cannot_be_read_is_an_error(tmp_path: Path, subtests: pytest.Subtests) -> None:
-    assert direct(tmp_path) is None
+    assert DirectNote.read(tmp_path) is None
     for text, message in (
-        *((text, DIRECT_NOTE) for text in ("", "{", "[]", '{"schemas": []}', '{"bundle": 1}')),
+        *((text, DirectNote.FILE) for text in ("", "{", "[]", '{"schemas": []}', '{"bundle": 1}')),
         ('{"bundle": "x", "format": 99}', "format 99"),
     ):
         with subtests.test(text):
-            (tmp_path / DIRECT_NOTE).write_text(text)
+            (tmp_path / DirectNote.FILE).write_text(text)
             with pytest.raises(InputError, match=message):
                 index(tmp_path)
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from bundle_writer import TIME, Col, Table, write_bundle
 from tracekit.base.errors import InputError
 from tracekit.tables import values
-from tracekit.tables.convert import convert
+from tracekit.tables.convert import convert_table
 from tracekit.tables.direct import Stored
 from tracekit.tables.flat import ReaderName, read_flat
 from tracekit.tables.layout import Layout
@@ -237,9 +237,9 @@ def test_a_long_text_that_cells_repeat_is_refused_beyond_a_bound(
     output = tmp_path / ("out.parquet" if only else "out.csv")
     if rows == ROWS:
         assert read_flat(ref, reader_name=only).frame["text"].tolist() == [LETTERS] * rows
-        assert convert(ref, output).rows == rows
+        assert convert_table(ref, output).rows == rows
         return
-    for read in (lambda: read_flat(ref, reader_name=only), lambda: convert(ref, output)):
+    for read in (lambda: read_flat(ref, reader_name=only), lambda: convert_table(ref, output)):
         with pytest.raises(InputError, match="holds too much text"):
             read()
     assert not output.exists()

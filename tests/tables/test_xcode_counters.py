@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.tables.xcode_counters import is_xcode_counters, read_xcode_counters
+from tracekit.tables.xcode_counters import is_counters, read_counters
 
 EXACT = (
     "Index,Encoder Index,CommandBuffer Index,FunctionIndex,CommandBuffer Label,Encoder Label,"
@@ -40,7 +40,7 @@ def exact_of(folder: Path, counters: str, *rows: str) -> Path:
 
 
 def rows_of(paths: Sequence[Path]) -> pd.DataFrame:
-    return read_xcode_counters(paths).rows
+    return read_counters(paths).rows
 
 
 def cells(frame: pd.DataFrame, place: int) -> dict[str, tuple[float, str]]:
@@ -78,7 +78,7 @@ def test_the_unit_of_a_tab_holds_for_a_counter_whose_name_tells_none(tmp_path: P
     frame = rows_of([table, tab_of(tmp_path, "-\t9 Enc\t25.0%\t3.5 GB/s", head=head)])
     assert cells(frame, 1) == {"Tiles Touched": (0.25, "ratio"), "Rate X": (3.5, "GB/s")}
     with pytest.raises(InputError, match="another Tiles Touched"):
-        read_xcode_counters([table, tab_of(tmp_path, "-\t9 Enc\t25.4%\t3.5 GB/s", head=head)])
+        read_counters([table, tab_of(tmp_path, "-\t9 Enc\t25.4%\t3.5 GB/s", head=head)])
 
 
 def test_a_row_that_does_not_fit_is_refused(tmp_path: Path, subtests: pytest.Subtests) -> None:
@@ -92,7 +92,7 @@ def test_a_row_that_does_not_fit_is_refused(tmp_path: Path, subtests: pytest.Sub
         ((), "no encoder"),
     ):
         with subtests.test(wrong), pytest.raises(InputError, match=wrong):
-            read_xcode_counters([csv_of(tmp_path, *rows)])
+            read_counters([csv_of(tmp_path, *rows)])
 
 
 def test_files_of_two_captures_are_refused(tmp_path: Path, subtests: pytest.Subtests) -> None:
@@ -105,7 +105,7 @@ def test_files_of_two_captures_are_refused(tmp_path: Path, subtests: pytest.Subt
         with subtests.test(wrong):
             costs = (row.replace(old, new) for row in COSTS)
             with pytest.raises(InputError, match=wrong):
-                read_xcode_counters([csv_of(tmp_path, *ROWS), tab_of(tmp_path, *costs)])
+                read_counters([csv_of(tmp_path, *ROWS), tab_of(tmp_path, *costs)])
 
 
 def test_cells_that_other_cells_prove_wrong_are_suspect(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_cells_that_other_cells_prove_wrong_are_suspect(tmp_path: Path) -> None:
 def test_the_form_with_all_digits_has_units_in_its_cells_and_gpu_time(tmp_path: Path) -> None:
     counters = f"GPU Time,Kernel Occupancy,{BYTES},Kernel ALU Performance,Kernel Occupancy"
     rows = ("0,0,0,7,CB,Enc 0,,2.5e4,75.77%,1050240,45.65,75.77%", "1,1,0,9,CB,Enc 1,,75,5%,0,0,5%")
-    read = read_xcode_counters([exact_of(tmp_path, counters, *rows)])
+    read = read_counters([exact_of(tmp_path, counters, *rows)])
     assert read.remarks == ()
     assert read.rows.drop_duplicates("place")["function"].tolist() == [7, 9]
     assert read.rows["encoder"].unique().tolist() == ["Enc 0", "Enc 1"]
@@ -145,7 +145,7 @@ def test_the_form_with_all_digits_is_read_with_its_tabs(tmp_path: Path) -> None:
 
 def test_rows_of_one_encoder_and_markers_are_remarked(tmp_path: Path) -> None:
     rows = ("0,0,0,7,CB,Enc,warm,1", "1,0,0,9,CB,Enc,,2")
-    read = read_xcode_counters([exact_of(tmp_path, "GPU Time", *rows)])
+    read = read_counters([exact_of(tmp_path, "GPU Time", *rows)])
     encoder_remark, markers = read.remarks
     assert encoder_remark.startswith("Each of the 2 rows of exact.csv is listed as an encoder")
     assert markers == "The markers of exact.csv, in 1 of 2 rows, are not kept."
@@ -166,7 +166,7 @@ def test_a_share_without_a_percent_sign_is_refused_in_the_form_that_has_them(
 ) -> None:
     path = exact_of(tmp_path, "Kernel Occupancy", "0,0,0,7,CB,Enc,,75.77")
     with pytest.raises(InputError, match=r"Line 2 of .* without a percent sign"):
-        read_xcode_counters([path])
+        read_counters([path])
 
 
 def test_files_are_recognized_by_their_beginning_under_any_name(tmp_path: Path) -> None:
@@ -176,10 +176,10 @@ def test_files_are_recognized_by_their_beginning_under_any_name(tmp_path: Path) 
     (tmp_path / "d").mkdir()
     (tmp_path / "e").write_bytes(bytes(range(256)) * 600)
     (tmp_path / "f").write_bytes(b"\xff\xfe\r\0,\0\x00\xd8")
-    assert not any(map(is_xcode_counters, tmp_path.iterdir()))
-    assert is_xcode_counters(csv_of(tmp_path))
-    assert is_xcode_counters(tab_of(tmp_path))
-    assert is_xcode_counters(exact_of(tmp_path, "GPU Time").rename(tmp_path / "Counters"))
+    assert not any(map(is_counters, tmp_path.iterdir()))
+    assert is_counters(csv_of(tmp_path))
+    assert is_counters(tab_of(tmp_path))
+    assert is_counters(exact_of(tmp_path, "GPU Time").rename(tmp_path / "Counters"))
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be"])
@@ -196,7 +196,7 @@ def test_encodings_with_a_mark_and_line_ends_of_windows_are_read(
 
 @pytest.mark.corpus
 def test_a_real_export_is_read_whole(corpus: Path) -> None:
-    files = filter(is_xcode_counters, (corpus / "xcode-counters").iterdir())
+    files = filter(is_counters, (corpus / "xcode-counters").iterdir())
     frame = rows_of(sorted(files))
     assert (frame["place"].nunique(), frame["counter"].nunique()) == (23, 227)
     costs = frame.loc[frame["counter"] == "Execution Cost", "value"]
@@ -210,7 +210,7 @@ def test_a_real_export_is_read_whole(corpus: Path) -> None:
 
 @pytest.mark.corpus
 def test_a_real_export_with_all_digits_is_read_whole(corpus: Path) -> None:
-    read = read_xcode_counters([corpus / "Lazarus-931+MetalBench" / "relu.csv"])
+    read = read_counters([corpus / "Lazarus-931+MetalBench" / "relu.csv"])
     counter_cells = cells(read.rows, 1)
     assert (read.remarks, len(counter_cells)) == ((), 206)
     assert counter_cells["Kernel Invocations"] == (65_536, "")

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.levers import advice as advice_on
+from tracekit.base import units
 from tracekit.tables import Severity
 
 if TYPE_CHECKING:
@@ -104,6 +105,38 @@ class Finding:
                 return fact.value
         raise KeyError(name)
 
+    @property
+    def saving_range(self) -> str:
+        """The possible saving in words: from the least to the most, or up to the estimate."""
+        facts: dict[str, float | int | str | bool | None] = {}
+        for fact in self.facts:
+            facts[fact.name] = fact.value
+        minimum = facts.get("saving_least")
+        maximum = facts.get("saving_most")
+        if not isinstance(maximum, int):
+            estimate = units.duration(self.saving or 0)
+            return f"up to {estimate}"
+        upper_text = units.duration(maximum)
+        if not isinstance(minimum, int) or not minimum:
+            return f"up to {upper_text}"
+        lower_text = units.duration(minimum)
+        if lower_text == upper_text:
+            return lower_text
+        return f"{lower_text} to {upper_text}"
+
+    def describe_saving(self) -> str:
+        """Return the possible saving in words, and the other finding that includes it."""
+        if not self.saving:
+            return ""
+        saving_per_token = self.saving_per_token
+        per_token = ""
+        if saving_per_token is not None:
+            per_token = f", {units.duration(saving_per_token)} per token"
+        overlap_note = ""
+        if self.within:
+            overlap_note = f"; {self.within} counts that too"
+        return f" Could save {self.saving_range}{per_token}{overlap_note}."
+
 
 def finding(
     *,
@@ -147,10 +180,14 @@ def longest(
     table: str, starts: "Times", ends: "Times", notes: tuple[str, ...] = ()
 ) -> tuple[Evidence, ...]:
     """Return the longest windows, at most twenty, longest first."""
-    return tuple(
-        Evidence(table, int(starts[i]), int(ends[i]), notes[i] if notes else "")
-        for i in longest_first(ends - starts)
-    )
+    windows: list[Evidence] = []
+    for place in longest_first(ends - starts):
+        note = ""
+        if notes:
+            note = notes[place]
+        window = Evidence(table, int(starts[place]), int(ends[place]), note)
+        windows.append(window)
+    return tuple(windows)
 
 
 def longest_first(lengths: "Times") -> list[int]:
@@ -172,9 +209,11 @@ def moments(
     table: str, times: Iterable[int], notes: Iterable[str] = repeat("")
 ) -> tuple[Evidence, ...]:
     """Return the first moments, at most twenty, each with its note."""
-    noted_times = islice(zip(times, notes, strict=False), _SHOWN)
-    evidence = [Evidence(table, int(time), int(time), note) for time, note in noted_times]
-    return tuple(evidence)
+    windows: list[Evidence] = []
+    for moment, note in islice(zip(times, notes, strict=False), _SHOWN):
+        time = int(moment)
+        windows.append(Evidence(table, time, time, note))
+    return tuple(windows)
 
 
 HEADS = ("What it looks for", "Why it matters", "What to do", "When it abstains")
@@ -230,13 +269,15 @@ class Rule:
 
 def _levers(module: ast.Module) -> dict[str, None]:
     """Return the levers that a module names, each once, in their order."""
-    chosen = (
-        node.value
-        for node in ast.walk(module)
-        if isinstance(node, ast.keyword) and node.arg == "lever"
-    )
-    texts = (text for value in chosen for text in ast.walk(value) if isinstance(text, ast.Constant))
-    return dict.fromkeys(str(text.value) for text in texts if text.value in set(Mechanism))
+    mechanisms = set(Mechanism)
+    levers: dict[str, None] = {}
+    for node in ast.walk(module):
+        if not isinstance(node, ast.keyword) or node.arg != "lever":
+            continue
+        for part in ast.walk(node.value):
+            if isinstance(part, ast.Constant) and part.value in mechanisms:
+                levers[str(part.value)] = None
+    return levers
 
 
 Settings = dict[str, dict[str, Any]]

@@ -5,6 +5,7 @@ import glob
 import os
 import re
 import secrets
+import shlex
 import shutil
 import stat
 import sys
@@ -96,6 +97,11 @@ def legible(name: str) -> str:
     return name.encode(errors="backslashreplace").decode()
 
 
+def quote_path(path: Path) -> str:
+    """Return the path as a shell takes it."""
+    return shlex.quote(str(path))
+
+
 _REMEDIES = {
     errno.ENOSPC: "Make room, or name a place on another disk",
     errno.EDQUOT: "Make room, or name a place on another disk",
@@ -159,6 +165,12 @@ def replacing(path: Path) -> Generator[BinaryIO]:
                 yield file
     except OSError as error:
         raise _unwritable(path, error) from error
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Put `content` at `path` in one step, so that no reader ever sees a part of it."""
+    with replacing(path) as file:
+        file.write(content)
 
 
 def require_writable(path: Path) -> None:

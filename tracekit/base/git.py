@@ -4,8 +4,8 @@ import os
 import subprocess
 from pathlib import Path
 
+from tracekit.base import processes
 from tracekit.base.errors import ToolError
-from tracekit.base.processes import run
 
 REPOSITORY_VARIABLES = frozenset(
     f"GIT_{name}"
@@ -22,7 +22,7 @@ _SECONDS = 300.0
 _QUOTED = 1000
 
 
-def git(
+def run(
     folder: Path, *arguments: str, seconds: float = _SECONDS
 ) -> subprocess.CompletedProcess[str]:
     """Run git in a folder, in English, without hooks and without prompts.
@@ -38,7 +38,7 @@ def git(
     env["GIT_TERMINAL_PROMPT"] = "0"
     env["GIT_NO_LAZY_FETCH"] = "1"
     try:
-        return run(argv, seconds, env=env)
+        return processes.run(argv, seconds, env=env)
     except OSError as error:
         raise ToolError(
             f"git cannot be started: {error.strerror}.",
@@ -49,9 +49,9 @@ def git(
         raise ToolError(f"git {line} did not end within {seconds:g} s and was ended.") from None
 
 
-def done(folder: Path, *arguments: str) -> str:
+def check_output(folder: Path, *arguments: str) -> str:
     """Run git and return its output; raise ToolError with its complaint if it fails."""
-    outcome = git(folder, *arguments)
+    outcome = run(folder, *arguments)
     if outcome.returncode != 0:
         raise ToolError(f"git {' '.join(arguments)} failed: {complaint(outcome)}")
     return outcome.stdout

@@ -1,8 +1,8 @@
-"""One run's folder: its files, their provenance, and the state of each stage."""
+"""One run's folder: its files, their provenance, and the state of each stage.
 
-import contextlib
-import shlex
-from collections.abc import Generator
+`base/stages.py` runs a stage and notes its state.
+"""
+
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
+from tracekit.base import documents
 from tracekit.base.capabilities import Capabilities
-from tracekit.base.checksums import CHECKSUMS, noting
+from tracekit.base.checksums import CHECKSUMS
 from tracekit.base.choices import RecordingChoices
-from tracekit.base.documents import decode_json
-from tracekit.base.errors import InputError, InterruptedRunError, RecordingError, TracekitError
-from tracekit.base.files import read_input, replacing
+from tracekit.base.errors import InputError, RecordingError
+from tracekit.base.files import read_input
 
 FORMAT = 1
 
@@ -131,6 +131,11 @@ class Provenance(RecordingChoices):
             return ""
         return self.stages["prune"].message
 
+    def note_stage(self, name: str, state: str, message: str = "") -> "Provenance":
+        """Return it with the state of a stage as of now."""
+        entry = Stage(state, make_timestamp(), message)
+        return replace(self, stages={**self.stages, name: entry})
+
 
 class _RunFile:
     """A file or folder of a run, by its name in the run's folder."""
@@ -205,7 +210,7 @@ class Recording:
                 hint="`tracekit capture` makes one, `tracekit import` one of a bundle or exports.",
             ) from None
         try:
-            provenance = decode_json(text, Provenance)
+            provenance = documents.decode_json(text, Provenance)
         except msgspec.MsgspecError as error:
             raise InputError(f"{self.provenance_file} cannot be read: {error}") from error
         if provenance.format > FORMAT:
@@ -218,77 +223,9 @@ class Recording:
 
     def save_provenance(self, provenance: Provenance) -> None:
         """Write `recording.json`, whole or not at all."""
-        save(self.provenance_file, provenance)
-
-
-def quote_path(path: Path) -> str:
-    """Return the path as a shell takes it."""
-    return shlex.quote(str(path))
+        documents.save(self.provenance_file, provenance)
 
 
 def make_timestamp() -> str:
     """Return the time as ISO 8601 in UTC, to the millisecond."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-def save(path: Path, value: object) -> None:
-    """Write `value` as indented JSON, whole or not at all; raise RecordingError if it cannot."""
-    write_whole(path, as_json(value))
-
-
-def as_json(value: object) -> bytes:
-    """Return `value` as indented JSON, with a line's end."""
-    encoded = msgspec.json.encode(value)
-    return msgspec.json.format(encoded, indent=2) + b"\n"
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Put `content` at `path` in one step, so that no reader ever sees a part of it."""
-    with replacing(path) as file:
-        file.write(content)
-
-
-NEXT = {"record": "export", "export": "analyze", "analyze": "report", "import": "analyze"}
-
-
-@contextlib.contextmanager
-def stage(recording: Recording, name: str) -> Generator[None]:
-    """Mark the stage as running, and then as done, interrupted or failed; note its checksums.
-
-    KeyboardInterrupt becomes InterruptedRunError, which says how to go on.
-    """
-    with noting(recording.folder, name):
-        mark(recording, name, "running")
-        try:
-            yield
-        except (KeyboardInterrupt, InterruptedRunError) as stop:
-            with contextlib.suppress(TracekitError):
-                mark(recording, name, "interrupted", str(stop))
-            raise InterruptedRunError(
-                f"Interrupted while the stage `{name}` ran; {recording.folder} keeps the files "
-                "so far.",
-                hint=resume(recording, name),
-            ) from stop
-        except BaseException as error:
-            with contextlib.suppress(TracekitError):
-                mark(recording, name, "failed", str(error))
-            raise
-        mark(recording, name, "done")
-
-
-def mark(recording: Recording, name: str, state: str, message: str = "") -> None:
-    """Write the state of one stage into `recording.json`."""
-    provenance = recording.provenance()
-    stage = Stage(state, make_timestamp(), message)
-    stages = {**provenance.stages, name: stage}
-    recording.save_provenance(replace(provenance, stages=stages))
-
-
-def resume(recording: Recording, name: str) -> str:
-    """Return advice to go on: after a recording with its export, else with the same stage again."""
-    if name == "record" and not (recording.bundle.exists() or recording.host_bundle.exists()):
-        return "Nothing was saved; record again."
-    command = name
-    if name in {"record", "import"}:
-        command = NEXT[name]
-    return f"Go on with `tracekit {command} {quote_path(recording.folder)}`."

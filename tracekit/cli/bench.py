@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from tracekit import lab
-from tracekit.base import InterruptedRunError, ToolError, UsageError, outputs, save
+from tracekit.base import InterruptedRunError, ToolError, UsageError, documents, outputs
 from tracekit.cli import console, options
 from tracekit.cli.options import flag, option
 from tracekit.workload import parameters
@@ -201,7 +201,7 @@ def _tune(shape: "lab.Shape", effort: "lab.Effort", output: Path | None, *, json
         for remark in words.tuning_remarks(done):
             console.show_hint(remark)
     if output is not None:
-        save(output, lab.tuning_document(done))
+        documents.save(output, lab.tuning_document(done))
         console.show_written(output)
     if done.interrupted:
         raise InterruptedRunError("The sweep was interrupted; launches may be missing.")

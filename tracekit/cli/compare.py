@@ -10,7 +10,7 @@ import typer.core
 
 from tracekit import compare as comparison
 from tracekit import nightly, record, workload
-from tracekit.base import UsageError, outputs, redaction, write_whole
+from tracekit.base import UsageError, Verdict, files, outputs, redaction
 from tracekit.cli import console, options, summaries
 from tracekit.cli.options import argument, flag, option
 
@@ -210,9 +210,9 @@ def _measuring(
 ) -> "Callable[[Progress], comparison.Comparison]":
     """Return a function that measures both variants, which are checked at once."""
     if variants[0] == _PROGRAMS:
-        sides = nightly.parse_programs(variants[1:])
+        sides = nightly.programs.parse_programs(variants[1:])
         patterns = [record.patterns.parse_pattern(words) for words in read]
-        return lambda progress: nightly.measure_programs(
+        return lambda progress: nightly.programs.measure_programs(
             *sides, patterns=patterns, effort=effort, limits=limits, progress=progress
         )
     if read:
@@ -251,12 +251,12 @@ def _show(compared: "comparison.Comparison", *, json: bool) -> None:
 
 
 def _write(file: Path, page: str) -> None:
-    write_whole(file, page.encode())
+    files.write_whole(file, page.encode())
     console.show_written(file)
 
 
 def end(compared: "comparison.Comparison") -> None:
     """Exit with the code of the verdict: 1 if it is worse, 4 if it is unclear."""
     comparison.require_clear(compared)
-    if compared.verdict is comparison.Verdict.WORSE:
+    if compared.verdict is Verdict.WORSE:
         raise typer.Exit(1)

@@ -10,7 +10,16 @@ from time import monotonic
 from typing import TYPE_CHECKING, BinaryIO
 
 from tracekit import analysis, record, tables
-from tracekit.base import InputError, Recording, TracekitError, as_json, files, quote_path, visible
+from tracekit.base import (
+    InputError,
+    Recording,
+    TracekitError,
+    files,
+    streams,
+)
+from tracekit.base import (
+    documents as base_documents,
+)
 from tracekit.cli import documents
 
 if TYPE_CHECKING:
@@ -103,7 +112,7 @@ def style_text(*parts: Words, style: str = "") -> "Text":
     text = Text(style=style)
     for part in parts:
         words, part_style = (part, "") if isinstance(part, str) else part
-        text.append(visible(words), part_style)
+        text.append(streams.visible(words), part_style)
     return text
 
 
@@ -167,7 +176,7 @@ def show(result: "analysis.Result", recording: Recording, *, json: bool = False)
         show_text((headline, "bold"))
     if answer or result.findings:
         screen().print()
-    numbers = analysis.numbers(result)
+    numbers = result.key_numbers()
     width = max(map(len, numbers), default=0)
     for name, value in numbers.items():
         show_text(f"{name:<{width}}  ", (value, "bold"))
@@ -230,19 +239,19 @@ def show_folders(
         show_next(follow, recording)
 
 
-def show_files(files: Sequence[Path], warnings: Sequence[str] = (), *, json: bool) -> None:
+def show_files(paths: Sequence[Path], warnings: Sequence[str] = (), *, json: bool) -> None:
     """Print the paths of written files on stdout, and remarks on their content."""
     if json:
-        show_json(documents.WrittenFiles(tuple(map(str, files)), tuple(warnings)))
+        show_json(documents.WrittenFiles(tuple(map(str, paths)), tuple(warnings)))
         return
-    for file in files:
+    for file in paths:
         show_line(file)
     show_remarks(warnings)
 
 
 def show_next(command: str, recording: Recording) -> None:
     """Print the next command of a run on stderr."""
-    folder_text = quote_path(recording.folder)
+    folder_text = files.quote_path(recording.folder)
     show_hint(f"Go on with: tracekit {command} {folder_text}")
 
 
@@ -292,7 +301,7 @@ def show_json(value: object) -> None:
         fields = to_builtins(value, enc_hook=str)
         document = {"format": 1, **fields}
     _current().has_document = True
-    sys.stdout.write(as_json(document).decode())
+    sys.stdout.write(base_documents.encode_json(document).decode())
 
 
 def show_summary(summary: object) -> None:
@@ -413,14 +422,14 @@ def is_progress_shown() -> bool:
 def _show_findings(result: "analysis.Result") -> None:
     screen().print()
     if not result.findings:
-        show_text(analysis.silence(result))
+        show_text(result.describe_silence())
     for finding in result.findings:
         head = (f"{finding.severity}", _STYLES[finding.severity])
         effects = ""
         if finding.effects:
             effects = f" (with {', '.join(finding.effects)})"
         show_text(head, "  ", (finding.rule, "bold"), effects)
-        saving_text = analysis.describe_saving(finding)
+        saving_text = finding.describe_saving()
         show_text(f"  {finding.message}{saving_text}")
         if finding.advice:
             show_text(f"  → {finding.advice}", style="dim")
@@ -431,7 +440,7 @@ def _show_checks(result: "analysis.Result") -> None:
     screen().print()
     show_text(f"passed       {', '.join(passed) or 'none'}")
     unanswered = (analysis.Status.ABSTAINED, analysis.Status.FAILED)
-    for reason in analysis.reasons(result.checks, *unanswered):
+    for reason in result.reasons(*unanswered):
         show_text("not checked  ", (_join_names(reason.rules), "bold"), ":")
         show_text(f"  {reason.words}", style="dim")
 
@@ -456,12 +465,12 @@ def _show_paths(recording: Recording) -> None:
     show_text(f"folder       {recording.folder}")
     if recording.report_file.exists():
         show_text(f"page         {recording.report_file}")
-        report_text = quote_path(recording.report_file)
+        report_text = files.quote_path(recording.report_file)
         show_text(f"open it      {opener} {report_text}")
     if recording.bundle.exists():
         show_text(f"trace        {recording.bundle} (private: it names machine and user)")
         if sys.platform == "darwin":
-            show_text(f"open it      open -a Instruments {quote_path(recording.bundle)}")
+            show_text(f"open it      open -a Instruments {files.quote_path(recording.bundle)}")
 
 
 _STOP = 128

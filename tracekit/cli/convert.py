@@ -39,10 +39,12 @@ def convert_bundle(
     if schema is None:
         outputs.require_apart([output], [bundle])
         with console.progress("convert") as progress:
-            tables.unbundle(bundle, output, f".{to}", progress, choice.run, force=force)
+            tables.convert.convert_bundle(
+                bundle, output, f".{to}", progress, choice.run, force=force
+            )
         console.show_files([output], json=json)
         return
-    written_files = tables.files_of(output)
+    written_files = tables.convert.files_of(output)
     with (
         outputs.writing(written_files, [bundle], force=force),
         console.progress("convert"),
@@ -50,7 +52,9 @@ def convert_bundle(
         bundle_choice = tables.Choice(choice.run)
         raw = tables.Tables(bundle, only=bundle_choice)
         table = raw.find_table(schema, choice)
-        converted = tables.convert(table.ref, output, schema, table.choice, toc=raw.toc)
+        converted = tables.convert.convert_table(
+            table.ref, output, schema, table.choice, toc=raw.toc
+        )
     _show(converted.files, raw.of_runs, json=json)
 
 
@@ -133,10 +137,10 @@ def _convert_export(
             hint="--to converts a run.",
         )
     with (
-        outputs.writing(tables.files_of(output), [export], force=force),
+        outputs.writing(tables.convert.files_of(output), [export], force=force),
         console.progress("convert"),
     ):
-        converted = tables.convert(export, output, schema, choice)
+        converted = tables.convert.convert_table(export, output, schema, choice)
     _show(converted.files, json=json)
 
 

@@ -214,7 +214,7 @@ def _of_night(
     longest = None
     if max_age:
         longest = units.age(max_age).total_seconds()
-    name = nightly.LATEST
+    name = nightly.place.LATEST
     if words:
         name = str(words[0])
     return nightly.gating.gate_night(name, plan, history, longest=longest)
@@ -236,15 +236,13 @@ def _of_runs(
 
 def show_report(report: "nightly.GateReport") -> None:
     """Print the outcome of a night, or of runs, its reasons, and the numbers."""
-    from tracekit.nightly.gate.report import text
-
-    console.show_line(text.verdict(report))
-    verdict_rows = text.verdicts(report)
+    console.show_line(nightly.text.verdict(report))
+    verdict_rows = nightly.text.verdict_rows(report)
     console.table(("outcome", "what", "why"), verdict_rows)
-    for search in text.searches(report):
+    for search in nightly.text.searches(report):
         console.show_line(f"To find the commit: {search}")
     console.show_line("")
-    for title, columns, rows in text.tables(report):
+    for title, columns, rows in nightly.text.tables(report):
         console.measurements(title, columns, rows)
 
 

@@ -15,12 +15,12 @@ from tracekit import nightly
 from tracekit.base import (
     InputError,
     UsageError,
+    files,
     make_timestamp,
     outputs,
     paired,
     redaction,
     units,
-    write_whole,
 )
 from tracekit.cli import console, documents, options
 from tracekit.cli.options import argument, flag, option
@@ -39,9 +39,9 @@ def _open_history(
     """Open a history; refuse `latest` if it could mean a night of several plans or machines."""
     url = history_url(history, config)
     with nightly.Store.connect(url, make=make) as store:
-        if nightly.LATEST in names:
+        if nightly.place.LATEST in names:
             with store.database.reading() as connection:
-                nightly.require_clear_latest(connection)
+                nightly.place.require_clear_latest(connection)
         yield store
 
 
@@ -290,11 +290,11 @@ def history(
         series_filter["metric"] = None
     _require_clear_output(export, samples=samples, json=json)
     url = history_url(history, config)
-    read_files = _drop_missing(config, nightly.file_of(url))
+    read_files = _drop_missing(config, nightly.place.file_of(url))
     named_files = _drop_missing(export, html)
-    files = [file for file in named_files if file != console.STDOUT]
+    written_files = [file for file in named_files if file != console.STDOUT]
     with (
-        outputs.writing(files, read_files, force=force),
+        outputs.writing(written_files, read_files, force=force),
         nightly.Store.connect(url, make=False) as store,
     ):
         if export is not None:
@@ -303,7 +303,7 @@ def history(
         if html is not None:
             _draw(store, url, selection, series_filter, html)
         if json and files:
-            console.show_files(files, json=json)
+            console.show_files(written_files, json=json)
         if export is not None or html is not None:
             return
         if metric is not None:
@@ -325,8 +325,8 @@ def _optional_time(text: str | None) -> datetime | None:
     return time_of(text)
 
 
-def _drop_missing(*files: Path | None) -> list[Path]:
-    return [file for file in files if file]
+def _drop_missing(*paths: Path | None) -> list[Path]:
+    return [file for file in paths if file]
 
 
 @app.command("sync")
@@ -505,7 +505,7 @@ def _draw(
     series_filter: dict[str, Any],
     page: Path,
 ) -> None:
-    file = nightly.file_of(url)
+    file = nightly.place.file_of(url)
     history_folder = None
     if file:
         history_folder = file.parent
@@ -520,5 +520,5 @@ def _draw(
         **selection,
     )
     content = html.encode()
-    write_whole(page, content)
+    files.write_whole(page, content)
     console.show_written(page)

@@ -51,15 +51,13 @@ def install(
     output. Nothing is installed if that fails, or if macOS denies launchd's jobs the folder of the
     plan, of its output or of the interpreter: Documents, Desktop, Downloads, other volumes.
     """
-    from tracekit.nightly.schedule import schedule
-
     plan = nightly.read_plan(config)
-    time_of_day = nightly.time_of_day(at) if at is not None else schedule.usual_time(plan)
+    time_of_day = nightly.installation.choose_time(plan, at)
     if dry_run:
-        planned = schedule.preview(plan, time_of_day, method)
+        planned = nightly.installation.preview(plan, time_of_day, method)
     else:
         with console.progress("install") as progress:
-            planned = schedule.install(plan, time_of_day, method, progress)
+            planned = nightly.installation.install(plan, time_of_day, method, progress)
     if json:
         document = documents.InstalledSchedule(
             files={str(file): content.decode() for file, content in planned.files.items()},
@@ -92,10 +90,8 @@ def status(config: PlanFile = None, *, json: options.Json = False) -> None:
     """
     from msgspec import to_builtins
 
-    from tracekit.nightly.schedule import schedule
-
     plan = nightly.read_plan(config, work=False)
-    schedule_status = schedule.status(plan)
+    schedule_status = nightly.installation.status(plan)
     if json:
         console.show_json(to_builtins(schedule_status, enc_hook=str))
     else:
@@ -107,15 +103,13 @@ def uninstall(config: PlanFile = None, *, json: options.Json = False) -> None:
 
     Nights, their log and the history stay.
     """
-    from tracekit.nightly.schedule import schedule
-
     try:
         file = nightly.read_plan(config, work=False).file
     except TracekitError:
         if config is None:
             raise
         file = config  # the schedule can be removed even if the plan is gone or broken
-    jobs, warnings = schedule.uninstall(file)
+    jobs, warnings = nightly.installation.uninstall(file)
     if json:
         removed = tuple(documents.RemovedJob(job.method, str(job.file)) for job in jobs)
         console.show_json(documents.RemovedSchedule(removed, tuple(warnings)))
@@ -128,7 +122,9 @@ def uninstall(config: PlanFile = None, *, json: options.Json = False) -> None:
     console.show_warnings(warnings)
 
 
-def _show_status(plan: "nightly.NightPlan", schedule_status: "nightly.Scheduled") -> None:
+def _show_status(
+    plan: "nightly.NightPlan", schedule_status: "nightly.installation.Scheduled"
+) -> None:
     installed_lines = _installed_lines(schedule_status)
     plan_text = f"{plan.name}, {plan.file}"
     lines = [("plan", plan_text), *installed_lines]
@@ -151,7 +147,7 @@ def _show_status(plan: "nightly.NightPlan", schedule_status: "nightly.Scheduled"
     console.show_warnings(schedule_status.remarks)
 
 
-def _installed_lines(schedule_status: "nightly.Scheduled") -> list[tuple[str, str]]:
+def _installed_lines(schedule_status: "nightly.installation.Scheduled") -> list[tuple[str, str]]:
     """Return the names and words of each installed job, or that there is none."""
     lines: list[tuple[str, str]] = []
     job_states = zip(schedule_status.installed, schedule_status.standing, strict=True)
@@ -240,12 +236,14 @@ def run(
         return
     names = None
     if capture:
-        chosen = nightly.select_captures(plan, capture).captures
+        chosen = plan.select_captures(capture).captures
         names = [chosen_capture.name for chosen_capture in chosen] or None
     failed = None
     try:
         with console.progress("nightly") as progress:
-            night = nightly.run_night(plan, captures=names, keep=not no_history, progress=progress)
+            night = nightly.run.run_night(
+                plan, captures=names, keep=not no_history, progress=progress
+            )
     except nightly.memory.NotKeptError as error:
         failed = error
         night = error.night
@@ -320,7 +318,7 @@ def rehearse(
     """
     plan = nightly.read_plan(config)
     if capture:
-        plan = nightly.select_captures(plan, capture)
+        plan = plan.select_captures(capture)
     with console.progress("rehearsal") as progress:
         rehearsals = nightly.rehearsal.rehearse_plan(plan, progress=progress)
     if json:
@@ -338,7 +336,7 @@ def rehearse(
 
 def _show_dry_run(plan: "nightly.NightPlan", names: list[str], *, json: bool) -> None:
     if names:
-        plan = nightly.dry_run.select_captures(plan, names)
+        plan = plan.select_captures(names)
     preview = nightly.dry_run.preview_night(plan)
     if json:
         console.show_json(preview)

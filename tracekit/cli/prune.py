@@ -114,7 +114,7 @@ def _protection(url: str) -> "nightly.pruning.Protection":
     """Return the nights and runs of a history that must stay; without one, all nights stay."""
     if not url:
         return nightly.pruning.Protection(is_known=False)
-    file = nightly.place(url)
+    file = nightly.place.url_of(url)
     if file.get_backend_name() == "sqlite" and not Path(str(file.database)).exists():
         # No night was kept yet, so none can be pinned or accepted.
         return nightly.pruning.Protection()

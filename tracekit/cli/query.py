@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from tracekit import fleet
-from tracekit.base import UsageError, outputs, write_whole
+from tracekit.base import UsageError, files, outputs
 from tracekit.cli import console, documents, options
 from tracekit.cli.options import argument, flag, option
 
@@ -35,19 +35,19 @@ def index(
     is_printed = markdown == console.STDOUT
     if json and is_printed:
         raise UsageError("--json and --markdown - print two documents.", hint="Name a file.")
-    files = [folder / fleet.INDEX]
+    index_files = [folder / fleet.INDEX]
     if markdown and not is_printed:
-        files.append(markdown)
-    with outputs.writing(files, force=force):
+        index_files.append(markdown)
+    with outputs.writing(index_files, force=force):
         page = fleet.write_index(folder)
         if is_printed:
             index_text = fleet.index_markdown(folder).rstrip("\n")
             console.show_line(index_text)
         elif markdown is not None:
-            write_whole(markdown, fleet.index_markdown(folder).encode())
+            files.write_whole(markdown, fleet.index_markdown(folder).encode())
             console.show_written(markdown)
     if not is_printed:
-        console.show_files(files if json else [page], json=json)
+        console.show_files(index_files if json else [page], json=json)
     if open_page:
         typer.launch(page.resolve().as_uri())
 
@@ -110,9 +110,9 @@ def query(
     output_form = None
     if output is not None:
         output_form = fleet.form_of(output, form)
-    files = _files_of(output, json=json)
+    output_files = _files_of(output, json=json)
     with (
-        outputs.writing(files, places, force=force),
+        outputs.writing(output_files, places, force=force),
         console.progress("query") as progress,
         fleet.ask_runs(sql, places, progress, run_number) as (answer, warnings),
     ):

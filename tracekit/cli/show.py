@@ -86,7 +86,7 @@ def _show_table(
     json: bool,
 ) -> None:
     if output is not None:
-        traces.write_table(frame, output)
+        traces.convert.write_table(frame, output)
         console.show_files([output], run_tables.warnings, json=json)
     elif json:
         _show_rows(frame, rows, run_tables.warnings)

@@ -9,7 +9,7 @@ import tracekit
 from tracekit import analysis
 from tracekit import record as record_room
 from tracekit import tables as traces
-from tracekit.base import Recording, UsageError, outputs, quote_path, require
+from tracekit.base import Recording, UsageError, files, outputs, require
 from tracekit.cli import console, options, summaries
 from tracekit.cli.options import argument, flag, option
 from tracekit.workload import Plan
@@ -68,7 +68,7 @@ def _capture_gpu(plan: Plan, more: list[str], *, open_it: bool, json: bool) -> N
         console.show_json(recording.provenance())
     else:
         console.show_line(recording.gputrace)
-        console.show_hint(f"Open it in Xcode: open {quote_path(recording.gputrace)}")
+        console.show_hint(f"Open it in Xcode: open {files.quote_path(recording.gputrace)}")
         console.show_remarks(recording.provenance().warnings)
     if open_it:
         record_room.opening.perform(record_room.opening.opening(recording, "gputrace"))
@@ -213,7 +213,7 @@ def report(
     --summary and --evidence read result.json, and write nothing.
     """
     if summary or evidence is not None:
-        result = analysis.load(Recording(run).result_file)
+        result = analysis.Result.load(Recording(run).result_file)
         if evidence is not None:
             console.show_evidence(summaries.evidence_of(result, evidence), json=json)
         elif json:

@@ -14,7 +14,7 @@ from typing import TypeVar
 import msgspec
 
 from tracekit import analysis, compare, nightly, record
-from tracekit.base import InconclusiveError, UsageError, units
+from tracekit.base import InconclusiveError, UsageError, Verdict, units
 
 MOST_BYTES = 2000
 _WORDS = 160  # characters of a sentence
@@ -173,7 +173,7 @@ def summarize_result(result: "analysis.Result", name: str) -> ResultSummary:
     unanswered = (analysis.Status.ABSTAINED, analysis.Status.FAILED)
     unjudged = [
         UnjudgedSummary(_cut(reason.words, _REASON), reason.rules[:3], len(reason.rules))
-        for reason in analysis.reasons(result.checks, *unanswered)
+        for reason in result.reasons(*unanswered)
     ]
     targets = [f"{target.name} ({target.pid})" for target in result.provenance.targets]
     summary = ResultSummary(
@@ -197,7 +197,7 @@ def verdict_of(result: "analysis.Result") -> str:
         return answer
     if result.findings:
         return analysis.headline(result.findings[0])
-    return analysis.silence(result)
+    return result.describe_silence()
 
 
 def summary_lines(result: "analysis.Result", name: str) -> list[str]:
@@ -241,7 +241,7 @@ class EvidenceDocument:
 
 
 def _describe_finding(finding: "analysis.Finding") -> str:
-    saving = analysis.describe_saving(finding)
+    saving = finding.describe_saving()
     return f"{finding.severity:<10}  {finding.rule}: {finding.cause}.{saving}"
 
 
@@ -281,7 +281,7 @@ def evidence_of(result: "analysis.Result", number: int) -> EvidenceDocument:
 
 def summarize_comparison(compared: "compare.Comparison") -> ComparisonSummary:
     """Return the summary of a comparison."""
-    certain = {compare.Verdict.WORSE, compare.Verdict.BETTER}
+    certain = {Verdict.WORSE, Verdict.BETTER}
     deciding = [change for change in compared.changes if change.deciding]
     others = [
         change for change in compared.changes if not change.deciding and change.verdict in certain
@@ -369,7 +369,7 @@ def _key_numbers(result: "analysis.Result") -> "Sequence[analysis.Measurement]":
     measurements = {
         measurement.name: measurement for measurement in (*result.metrics, *result.results)
     }
-    return [measurements[name] for name in analysis.numbers(result) if name in measurements]
+    return [measurements[name] for name in result.key_numbers() if name in measurements]
 
 
 def _summarize_finding(number: int, finding: "analysis.Finding") -> FindingSummary:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from tracekit import base, lab
-from tracekit.base import InterruptedRunError, UsageError, outputs, save
+from tracekit.base import InterruptedRunError, UsageError, documents, outputs
 from tracekit.cli import console, options
 from tracekit.cli.options import FileCommand, argument, collect_options, flag, option, set_signature
 
@@ -71,7 +71,7 @@ def parity(
         else:
             _show(done)
         if output is not None:
-            save(output, lab.parity.parity_document(done))
+            documents.save(output, lab.parity.parity_document(done))
             console.show_written(output)
     _end(done)
 

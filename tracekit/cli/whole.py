@@ -126,7 +126,7 @@ def _select_own(names: tuple[str, ...]) -> list[str]:
 
 def _bundle_of(recording: Recording) -> Path | None:
     """Return the bundle whose tables are read; None if they are read from exports alone."""
-    note = traces.direct(recording.exports)
+    note = traces.DirectNote.read(recording.exports)
     if note is None:
         return None
     return note.path(recording.exports)

@@ -1,4 +1,5 @@
 from . import page as page
+from . import shifts as shifts
 from .compare import RATES as RATES
 from .compare import STEP as STEP
 from .compare import Comparison as Comparison
@@ -10,9 +11,6 @@ from .compare import speed_of as speed_of
 from .differences import Difference as Difference
 from .differences import FindingChange as FindingChange
 from .differences import Weight as Weight
-from .paired import NORMAL_MAD as NORMAL_MAD
-from .paired import middle as middle
-from .paired import shift as shift
 from .runs import REMEDY as REMEDY
 from .runs import compare_paths as compare_paths
 from .runs import require_clear as require_clear
@@ -21,10 +19,3 @@ from .samples import Sample as Sample
 from .spread import Limits as Limits
 from .spread import quantile as quantile
 from .verdicts import Change as Change
-from .verdicts import Scale as Scale
-from .verdicts import Shown as Shown
-from .verdicts import Verdict as Verdict
-from .verdicts import judge_interval as judge_interval
-from .verdicts import limit_of as limit_of
-from .verdicts import sentence as sentence
-from .verdicts import shown_of as shown_of

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tracekit import lab
-from tracekit.analysis import METRICS, Better, load
-from tracekit.base import InputError, Recording, UsageError
+from tracekit.analysis import METRICS, Better, Result
+from tracekit.base import InputError, Recording, UsageError, Verdict
 from tracekit.base import redaction as base_redaction
 from tracekit.compare.benches import bench_sample
 from tracekit.compare.differences import (
@@ -24,15 +24,7 @@ from tracekit.compare.differences import (
 from tracekit.compare.missing_parts import withhold_verdict
 from tracekit.compare.samples import Order, Runs, Sample, order_of, runs
 from tracekit.compare.spread import Limits
-from tracekit.compare.verdicts import (
-    Change,
-    Pace,
-    Verdict,
-    judge_metric,
-    limit_of,
-    pace_of,
-    sentence,
-)
+from tracekit.compare.verdicts import Change, Pace, judge_metric, pace_of
 from tracekit.pipeline import redaction_of
 from tracekit.run import Run
 from tracekit.workload import WALL_TIME
@@ -70,7 +62,7 @@ def overall(
     if verdict is Verdict.UNCLEAR:
         followed = find_striking(changes, limits)
         if followed is not None:
-            far = f"{followed.metric} is {sentence(followed, limits)}, but is followed only"
+            far = f"{followed.metric} is {followed.describe(limits)}, but is followed only"
             return verdict, f"{far}. {words}."
     return verdict, f"{words}."
 
@@ -96,7 +88,7 @@ def _join_sentences(deciding: Sequence[Change], limits: Limits) -> str:
 
 
 def _describe(change: Change, limits: Limits) -> str:
-    words = sentence(change, limits)
+    words = change.describe(limits)
     if change.verdict is None:
         return f"{change.metric} is unclear: {words}"
     if change.verdict is Verdict.UNCLEAR:
@@ -115,7 +107,7 @@ def _is_unconfirmed(change: Change, limits: Limits) -> bool:
         return False
     if change.verdict in {None, Verdict.WORSE, Verdict.BETTER}:
         return False
-    if abs(change.change) < limit_of(change, limits):
+    if abs(change.change) < change.limit(limits):
         return False
     return change.low > 0 or change.high < 0
 
@@ -443,10 +435,10 @@ def _sample(path: Path, name: str) -> Sample:
         )
     folder = _folder_of(path)
     if not (folder / "recording.json").exists() and path.is_file():
-        return Sample(name, load(path), absence=_GONE)
+        return Sample(name, Result.load(path), absence=_GONE)
     run = Run(Recording(folder))
     _ = run.provenance
-    result = load(path) if path.is_file() else run.result
+    result = Result.load(path) if path.is_file() else run.result
     if not run.recording.exports.is_dir():
         return Sample(name, result, absence=_GONE)
     return Sample(name, result, run.tables)

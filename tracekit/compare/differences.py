@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tracekit.analysis import Finding, Severity, Status, crowd_of, intervals
+from tracekit.analysis import Finding, Status, crowd_of, intervals
 from tracekit.base import Provenance, TracekitError
 from tracekit.compare.samples import Sample
-from tracekit.tables import families
+from tracekit.tables import Severity, families
 
 _PERCENTILES = (50, 95)
 

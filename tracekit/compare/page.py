@@ -2,16 +2,16 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from tracekit.analysis import METRICS, Better, Given
-from tracekit.base import own_version, units
+from tracekit.base import Verdict, own_version, units, verdicts
 from tracekit.compare.compare import RATES, STEP, Comparison
 from tracekit.compare.differences import Became, FindingChange, Kernel, KernelChange
 from tracekit.compare.samples import Order, Sample
-from tracekit.compare.verdicts import Change, Shown, Verdict, shown_of
-from tracekit.report import Detail, Timeline, Track, document, drawn, environment_of, timeline
+from tracekit.compare.verdicts import Change
+from tracekit.report import document, drawn, environment_of, merge_timelines, timeline
 from tracekit.workload import WALL_TIME
 
 Table = tuple[str, Sequence[str], list[Sequence[str]]]
@@ -191,7 +191,7 @@ def change_words(change: Change) -> str:
     """Return the change with its interval: as measured, or at equal pace and as measured."""
     if change.change is None or change.measured is None:
         return NOTHING
-    wording = shown_of(change)
+    wording = change.formatter
     if change.corrected or change.paired:
         words = wording.format_change(change.change, change.low, change.high)
         return f"{words} at equal pace, measured {wording.change(change.measured)}"
@@ -240,7 +240,7 @@ def _presence(runs: int, total: int) -> str:
 
 def _ratio(change: KernelChange) -> str:
     if change.ratio is not None:
-        return Shown("ratio", "ns").change(change.ratio - 1)
+        return verdicts.Shown("ratio", "ns").change(change.ratio - 1)
     if change.before is None:
         return "new"
     if change.after is None:
@@ -293,7 +293,7 @@ class ChangeRow:
 
 def _rows(compared: Comparison) -> Iterator[ChangeRow]:
     for change in compared.changes:
-        wording = shown_of(change)
+        wording = change.formatter
         paced_change = None
         if change.corrected or change.paired:
             paced_change = change.change
@@ -321,79 +321,10 @@ def _format_value(value: float | None, unit: str) -> str:
     return units.quantity(value, unit)
 
 
-def _format_change(change: float | None, wording: Shown) -> str:
+def _format_change(change: float | None, wording: verdicts.Shown) -> str:
     if change is None:
         return NOTHING
     return wording.change(change)
-
-
-def merge_timelines(sample_before: Sample, sample_after: Sample) -> Timeline:
-    """Lay both runs on the axis of the run before, each with tracks of its own names.
-
-    Both steady windows begin at the same place. Numbers of the run after continue from the highest
-    number of the run before, so that a number still joins the parts of one run only.
-    """
-    old = _timeline(sample_before)
-    new = _timeline(sample_after)
-    shift = _aligned_begin(old) - _aligned_begin(new)
-    highest_number = _highest_number(old)
-    tracks_before = _iter_shifted(old, "before", 0, 0)
-    tracks_after = _iter_shifted(new, "after", shift, highest_number)
-    absences = [f"Before: {absence}" for absence in old.absences]
-    absences += [f"After: {absence}" for absence in new.absences]
-    begin = min(old.begin, new.begin + shift)
-    end = max(old.end, new.end + shift)
-    return Timeline(
-        begin=begin,
-        end=end,
-        tracks=(*tracks_before, *tracks_after),
-        steady=old.steady and replace(old.steady, name="the steady window of the run before"),
-        absences=tuple(absences),
-    )
-
-
-def _timeline(sample: Sample) -> Timeline:
-    given = Given(sample.tables or {}, sample.result.provenance)
-    return timeline(sample.result, given)
-
-
-def _aligned_begin(line: Timeline) -> int:
-    """Return the place of a run that is aligned with the other's, in ns."""
-    if line.steady:
-        return line.steady.start
-    return line.begin
-
-
-def _highest_number(line: Timeline) -> int:
-    highest_number = 0
-    for track in line.tracks:
-        for detail in track.details:
-            if detail.unit == "number" and detail.numbers.size:
-                highest_number = max(highest_number, int(detail.numbers.max()))
-    return highest_number
-
-
-def _iter_shifted(line: Timeline, side: str, shift: int, number: int) -> Iterator[Track]:
-    for track in line.tracks:
-        yield _shift_track(track, side, shift, number)
-
-
-def _shift_track(track: Track, side: str, shift: int, number: int) -> Track:
-    details: list[Detail] = []
-    for detail in track.details:
-        if detail.unit == "number":
-            numbers = detail.numbers.copy()
-            numbers[numbers > 0] += number
-            details.append(replace(detail, numbers=numbers))
-        else:
-            details.append(detail)
-    starts = track.starts + shift
-    return replace(
-        track,
-        name=f"{side}: {track.name}",
-        starts=starts,
-        details=tuple(details),
-    )
 
 
 WIDTH = 200
@@ -447,7 +378,9 @@ def render_comparison(
         tracekit_version = own_version()
     timelines: Mapping[str, Any] = {}
     if samples_before and samples_after:
-        timelines = drawn(merge_timelines(samples_before[0], samples_after[0]))
+        timeline_before = timeline(samples_before[0].result, _tables_of(samples_before[0]))
+        timeline_after = timeline(samples_after[0].result, _tables_of(samples_after[0]))
+        timelines = drawn(merge_timelines(timeline_before, timeline_after))
     rows = [(row, bar(row.change, edge)) for row in _rows(compared)]
     finding_rows = [_finding_row(change, compared) for change in compared.findings]
     kernel_rows = [_kernel_row(change) for change in compared.kernels[:MOST_KERNELS]]
@@ -477,6 +410,10 @@ def render_comparison(
         version=tracekit_version,
         **timelines,
     )
+
+
+def _tables_of(sample: Sample) -> Given:
+    return Given(sample.tables or {}, sample.result.provenance)
 
 
 def _finding_row(

@@ -4,12 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracekit.base import InconclusiveError
+from tracekit.base import InconclusiveError, Verdict
 from tracekit.compare.compare import Comparison, compare_runs, read_samples, redaction_of_runs
 from tracekit.compare.page import render_comparison
 from tracekit.compare.samples import Sample
 from tracekit.compare.spread import Limits
-from tracekit.compare.verdicts import Verdict
 
 REMEDY = (
     "Record several runs of each side, in turns, or longer ones; or allow a larger change: "

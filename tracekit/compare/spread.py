@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tracekit.base import verdicts
-from tracekit.compare.paired import NORMAL_MAD
+from tracekit.compare.shifts import NORMAL_MAD
 
 # Quantiles 0.975 of Student's t for 1, 2, 3 … degrees of freedom, from any table of it.
 _T = (

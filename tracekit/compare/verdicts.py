@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from tracekit.analysis import Better, Measurement, Unavailable
-from tracekit.base import Scale, Shown, Verdict, paired, verdicts
+from tracekit.base import Verdict, paired, verdicts
 from tracekit.compare.differences import differences
-from tracekit.compare.paired import middle, shift
 from tracekit.compare.samples import Order, Runs
+from tracekit.compare.shifts import find_interval, find_middle
 from tracekit.compare.spread import Kind, Limits, Repetition, SideValues, interval, pair_changes
 
 
@@ -44,6 +44,56 @@ class Change:
     values_after: tuple[float, ...] = ()
     measured: float | None = None
     paired: bool = False
+
+    @property
+    def formatter(self) -> verdicts.Shown:
+        """The wording of changes of the metric."""
+        scale: verdicts.Scale = "ratio" if self.relative else "difference"
+        return verdicts.Shown(scale, self.unit)
+
+    def limit(self, limits: Limits) -> float:
+        """Return the least change that matters on the plain scale: counts change by one."""
+        if self.relative or self.unit == "ratio":
+            return limits.threshold
+        return max(1.0, limits.threshold)
+
+    def judge_interval(
+        self,
+        change_interval: verdicts.Interval,
+        limits: Limits,
+        sessions: Sequence[Sequence[float]] = (),
+    ) -> tuple[Verdict, str]:
+        """Judge the change by its interval on its scale; the reason explains an unclear verdict.
+
+        `sessions` are the changes of pairs of each of two sessions. If one has too few, neither
+        counts.
+        """
+        limit = self.limit(limits)
+        scaled_limit = math.log1p(limit) if self.relative else limit
+        turn = 1
+        if self.better is not Better.LOWER:
+            turn = -1
+        both_sessions = None
+        if len(sessions) > 1 and min(map(len, sessions)) >= paired.least_pairs():
+            all_changes = list(chain.from_iterable(sessions))
+            certain_interval = find_interval(all_changes, (), verdicts.CERTAINTY)
+            middles = list(map(find_middle, sessions))
+            both_sessions = verdicts.Sessions(middles, certain_interval).orient(turn)
+        oriented_interval = change_interval.orient(turn)
+        verdict, doubt = verdicts.verdict_of(oriented_interval, scaled_limit, both_sessions)
+        if not doubt:
+            return verdict, ""
+        limit_words = self.formatter.limit(limit)
+        return verdict, doubt.format(limit=limit_words)
+
+    def describe(self, limits: Limits) -> str:
+        """Describe the verdict with its interval; without a verdict, return the reason."""
+        if self.verdict is None or self.change is None:
+            return self.reason
+        change_bounds = (self.change, self.low, self.high)
+        limit = self.limit(limits)
+        formatter = self.formatter
+        return verdicts.sentence_of(self.verdict, formatter, change_bounds, limit, self.reason)
 
 
 # Reference work depends on these as much as steps do, so it cannot show their changes.
@@ -214,7 +264,7 @@ def _judge_change(
     changes_by_pair: dict[int, float] = {}
     if pace.alternating:
         changes_by_pair = pair_changes(side_before, side_after)
-    paired_interval = shift(list(changes_by_pair.values()))
+    paired_interval = find_interval(list(changes_by_pair.values()))
     change = replace(change, paired=paired_interval is not None)
     if paired_interval is not None:
         change_interval: verdicts.Interval | None = paired_interval
@@ -228,7 +278,7 @@ def _judge_change(
     verdict = None
     reason = ""
     if change.better is not Better.NEITHER:
-        verdict, reason = judge_interval(change_interval, change, limits, sessions)
+        verdict, reason = change.judge_interval(change_interval, limits, sessions)
     if _is_turned(change, change_interval):
         reason = "the medians changed the other way, because the machine's pace changed more"
         if change.corrected and verdict not in {None, Verdict.EQUIVALENT}:
@@ -277,58 +327,6 @@ def _is_turned(change: Change, change_interval: verdicts.Interval) -> bool:
     if change_interval.lower_bound <= 0 <= change_interval.upper_bound:
         return False
     return change_interval.middle * (change.measured or 0) <= 0
-
-
-def judge_interval(
-    change_interval: verdicts.Interval,
-    change: Change,
-    limits: Limits,
-    sessions: Sequence[Sequence[float]] = (),
-) -> tuple[Verdict, str]:
-    """Judge a change by its interval on its scale; the reason explains an unclear verdict.
-
-    `sessions` are the changes of pairs of each of two sessions. If one has too few, neither counts.
-    """
-    limit = limit_of(change, limits)
-    scaled_limit = math.log1p(limit) if change.relative else limit
-    turn = 1
-    if change.better is not Better.LOWER:
-        turn = -1
-    both_sessions = None
-    if len(sessions) > 1 and min(map(len, sessions)) >= paired.least_pairs():
-        all_changes = list(chain.from_iterable(sessions))
-        certain_interval = shift(all_changes, (), verdicts.CERTAINTY)
-        middles = list(map(middle, sessions))
-        both_sessions = verdicts.Sessions(middles, certain_interval).orient(turn)
-    oriented_interval = change_interval.orient(turn)
-    verdict, doubt = verdicts.verdict_of(oriented_interval, scaled_limit, both_sessions)
-    if not doubt:
-        return verdict, ""
-    limit_words = shown_of(change).limit(limit)
-    return verdict, doubt.format(limit=limit_words)
-
-
-def limit_of(change: Change, limits: Limits) -> float:
-    """Return the least change that matters on the change's plain scale: counts change by one."""
-    if change.relative or change.unit == "ratio":
-        return limits.threshold
-    return max(1.0, limits.threshold)
-
-
-def shown_of(change: Change) -> Shown:
-    """Return how a metric's changes are put into words."""
-    scale: Scale = "ratio" if change.relative else "difference"
-    return Shown(scale, change.unit)
-
-
-def sentence(change: Change, limits: Limits) -> str:
-    """Describe the verdict on a metric with its interval; without a verdict, return the reason."""
-    if change.verdict is None or change.change is None:
-        return change.reason
-    change_bounds = (change.change, change.low, change.high)
-    limit = limit_of(change, limits)
-    formatter = shown_of(change)
-    return verdicts.sentence_of(change.verdict, formatter, change_bounds, limit, change.reason)
 
 
 def _side(name: str, side: Runs, scale: _Scale, reasons: list[str]) -> SideValues:

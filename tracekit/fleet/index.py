@@ -10,25 +10,23 @@ from typing import Any
 from urllib.parse import quote
 
 from tracekit import lab
-from tracekit.analysis import Better, Measurement, Result, load
+from tracekit.analysis import Better, Measurement, Result
 from tracekit.base import (
     Provenance,
     Recording,
     RecordingError,
     TracekitError,
-    quote_path,
+    files,
     redaction,
     units,
-    write_whole,
 )
 from tracekit.report import (
     PageVerdict,
     document,
     environment_of,
     escape_markdown,
-    flat,
-    heading,
     markdown_table,
+    text,
     verdict_of,
 )
 
@@ -53,7 +51,7 @@ def write_index(folder: Path) -> Path:
     """
     entries = entries_of(folder)
     tally = Counter(entry["verdict"].tone for entry in entries)
-    text = document(
+    html = document(
         environment_of(redaction.own_redaction(())),
         "index/page.html",
         styles=("page.css", "index/index.css"),
@@ -66,7 +64,7 @@ def write_index(folder: Path) -> Path:
         width=WIDTH,
         height=HEIGHT,
     )
-    write_whole(folder / INDEX, text.encode())
+    files.write_whole(folder / INDEX, html.encode())
     return folder / INDEX
 
 
@@ -182,7 +180,7 @@ def _bench_entry(file: Path) -> dict[str, Any]:
 def _describe_values(values: Mapping[str, Any]) -> str:
     """Return values with their names on one line; those that are None are left out."""
     stated_values = {name: value for name, value in values.items() if value is not None}
-    return " · ".join(f"{name} {value}" for name, value in flat(stated_values))
+    return " · ".join(f"{name} {value}" for name, value in text.flat(stated_values))
 
 
 def _call_time(row: "lab.document.BenchRow") -> Measurement:
@@ -237,7 +235,7 @@ def _markdown_row(entry: Mapping[str, Any]) -> tuple[str, ...]:
     value = "not available"
     if followed is not None:
         followed_value = units.quantity(followed.value, followed.unit)
-        value = f"{heading(followed.name)} {followed_value}"
+        value = f"{text.heading(followed.name)} {followed_value}"
     circumstances = filter(None, (entry["machine"], entry["details"]))
     circumstances_words = " · ".join(circumstances)
     verdict_words = f"{verdict.lead} {verdict.message}".strip()
@@ -259,7 +257,7 @@ def _read(run: Recording) -> tuple[Provenance, Result | None, str]:
         if run.gputrace.exists():
             return provenance, None, "A GPU frame capture: nothing was timed."
         if run.result_file.exists():
-            result = load(run.result_file)
+            result = Result.load(run.result_file)
             return result.provenance, result, ""
     except TracekitError as error:
         _log.info("A run cannot be read.", exc_info=True)
@@ -267,7 +265,7 @@ def _read(run: Recording) -> tuple[Provenance, Result | None, str]:
     stages = provenance.unfinished_stages or provenance.stages
     stage_states = [f"{stage} {status.state}" for stage, status in stages.items()]
     states = ", ".join(stage_states)
-    command = f"tracekit analyze {quote_path(Path(run.folder.name))}"
+    command = f"tracekit analyze {files.quote_path(Path(run.folder.name))}"
     return provenance, None, f"Not analyzed yet ({states or 'nothing was done'}): {command}."
 
 
@@ -294,14 +292,14 @@ def _origin(run: Recording, provenance: Provenance) -> dict[str, Any]:
 
 def _links(run: Recording) -> list[tuple[str, str]]:
     """Return the address and the name of each file of a run that exists."""
-    files = (
+    linked_files = (
         (run.report_file, "report"),
         (run.result_file, "result"),
         (run.bundle, "trace"),
         (run.gputrace, "capture"),
     )
     links: list[tuple[str, str]] = []
-    for file, name in files:
+    for file, name in linked_files:
         if file.exists():
             quoted_file = quote(file.name)
             address = f"{quote(run.folder.name)}/{quoted_file}"

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from tracekit.analysis import Finding, load
+from tracekit.analysis import Finding, Result
 from tracekit.base import Recording, TracekitError, UsageError, outputs, require
 from tracekit.base import files as base_files
 from tracekit.interop.chrome import write_chrome
 from tracekit.interop.perfetto import write_perfetto
 from tracekit.interop.speedscope import write_speedscope
 from tracekit.interop.tracks import Redact, Track, tracks
-from tracekit.tables import Flaw, Loss, Tables, losses, write_table
+from tracekit.tables import Flaw, Loss, Tables, convert, losses
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def convert_run(
     path = output or recording.folder / "convert" / f"{name}{form.suffix}"
     findings: tuple[Finding, ...] = ()
     with suppress(TracekitError):
-        findings = load(recording.result_file).findings
+        findings = Result.load(recording.result_file).findings
     with _claim_files([path], recording, output, force=force), base_files.replacing(path) as file:
         if form.write is None:
             write_speedscope(tables, name, redact, file)
@@ -108,6 +108,6 @@ def _each_table(tables: Tables, places: Mapping[str, Path]) -> list[Path]:
             loss = Loss(Flaw.UNREADABLE, f"{name}: {error.message}", table=name)
             losses.report([loss])
             continue
-        write_table(frame, file)
+        convert.write_table(frame, file)
         files.append(file)
     return files

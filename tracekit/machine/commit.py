@@ -59,7 +59,7 @@ def _is_output(file: PurePosixPath, runs: AbstractSet[PurePosixPath]) -> bool:
 def _ask_git(folder: Path, *arguments: str) -> str | None:
     """Return the output of git; None if it fails, is missing or takes too long."""
     with suppress(ToolError):
-        result = git(folder, *arguments, seconds=_SECONDS)
+        result = git.run(folder, *arguments, seconds=_SECONDS)
         if result.returncode == 0:
             return result.stdout
     return None

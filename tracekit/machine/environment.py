@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tracekit.base import RecordingError, ToolError, files, own_version, write_whole
+from tracekit.base import RecordingError, ToolError, files, own_version
 from tracekit.machine.machine import SECONDS, Machine, describe
 from tracekit.machine.sources import source
 
@@ -94,7 +94,7 @@ def _kept_name() -> str:
     file = files.notes_folder() / _FILE
     try:
         if not file.exists():
-            write_whole(file, secrets.token_hex(16).encode())
+            files.write_whole(file, secrets.token_hex(16).encode())
         return file.read_text().strip()
     except (RecordingError, OSError, UnicodeDecodeError) as error:
         raise ToolError(

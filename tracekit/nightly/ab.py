@@ -18,21 +18,18 @@ from typing import Any
 import msgspec
 
 from tracekit.analysis import Better
-from tracekit.base import InconclusiveError, UsageError, paired, system, units
+from tracekit.base import InconclusiveError, UsageError, Verdict, paired, system, units, verdicts
 from tracekit.compare import (
     Change,
     Comparison,
     Difference,
     Limits,
     Order,
-    Scale,
-    Verdict,
     Weight,
     is_unconfirmed,
-    judge_interval,
     overall,
     page,
-    shift,
+    shifts,
     speed_of,
 )
 from tracekit.machine import State, StateLimits, Watch, find_rejections
@@ -412,7 +409,7 @@ def _change(name: str, pairs: Sequence[Pair], results: Results, limits: Limits) 
     old = values(pairs, name, "reference")
     new = values(pairs, name, "candidate")
     relative = min((*old, *new), default=0) > 0
-    scale: Scale = "ratio" if relative else "difference"
+    scale: verdicts.Scale = "ratio" if relative else "difference"
     pair_changes = changes(pairs, name, scale)
     if not pair_changes:
         return None
@@ -436,7 +433,7 @@ def _change(name: str, pairs: Sequence[Pair], results: Results, limits: Limits) 
         change=measured_change,
     )
     is_directed = change.better is not Better.NEITHER
-    interval = shift(pair_changes)
+    interval = shifts.find_interval(pair_changes)
     if interval is None:
         shortage = f"{len(pair_changes)} pairs count, and an interval takes {paired.least_pairs()}"
         return replace(change, verdict=Verdict.UNCLEAR if is_directed else None, reason=shortage)
@@ -445,7 +442,7 @@ def _change(name: str, pairs: Sequence[Pair], results: Results, limits: Limits) 
     if is_directed:
         first_session = _changes_of_session(pairs, 1, name, scale)
         second_session = _changes_of_session(pairs, 2, name, scale)
-        verdict, reason = judge_interval(interval, change, limits, (first_session, second_session))
+        verdict, reason = change.judge_interval(interval, limits, (first_session, second_session))
     low = plain_change(interval.lower_bound, scale)
     high = plain_change(interval.upper_bound, scale)
     return replace(
@@ -459,7 +456,7 @@ def _change(name: str, pairs: Sequence[Pair], results: Results, limits: Limits) 
 
 
 def _changes_of_session(
-    pairs: Sequence[Pair], session: int, name: str, scale: Scale
+    pairs: Sequence[Pair], session: int, name: str, scale: verdicts.Scale
 ) -> Sequence[float]:
     session_pairs = [pair for pair in pairs if pair.session == session]
     return changes(session_pairs, name, scale)

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tracekit.analysis import Finding, load
+from tracekit.analysis import Finding, Result
 from tracekit.base import InterruptedRunError, Recording, TracekitError, paired, units
 from tracekit.machine import State, Watch, describe_unjudged, find_rejections
 from tracekit.machine import busy as machine_busy
@@ -77,7 +77,7 @@ def _count_with(rule: str, traces: Sequence[Mapping[str, Finding]]) -> int:
 
 def _findings(run: Path) -> dict[str, Finding]:
     """Return the first finding of each rule; a rule found as an effect of another counts too."""
-    findings = load(Recording(run).result_file).findings
+    findings = Result.load(Recording(run).result_file).findings
     findings_by_rule: dict[str, Finding] = {}
     for finding in findings:
         findings_by_rule.setdefault(finding.rule, finding)

@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,8 +12,7 @@ import msgspec
 from sqlalchemy.engine import make_url
 
 from tracekit.analysis import METRICS
-from tracekit.base import TracekitError, UsageError, programs, suggest_name, units
-from tracekit.compare import Shown
+from tracekit.base import TracekitError, programs, units, verdicts
 from tracekit.machine import git_commit
 from tracekit.nightly.gate.judge import same_code
 from tracekit.nightly.history.night import KINDS
@@ -162,18 +161,6 @@ def _of_reference(capture: Capture, home: Path, plan_commit: str) -> Iterator[st
             yield "files differ from the commit, so tonight is not a link of the chain."
 
 
-def select_captures(plan: NightPlan, names: Sequence[str]) -> NightPlan:
-    """Return the plan with only the named captures; raise UsageError if it lacks one."""
-    captures = {capture.name: capture for capture in plan.captures}
-    for name in names:
-        if name not in captures:
-            raise UsageError(
-                f"{plan.file} has no capture {name!r}.", hint=suggest_name(name, [*captures])
-            )
-    chosen_captures = tuple(captures[name] for name in captures if name in names)
-    return replace(plan, captures=chosen_captures)
-
-
 def obstacles(plan: NightPlan) -> tuple[str, ...]:
     """Return the reasons why captures cannot be prepared that can be seen now, a sentence each."""
     folders = (plan.output, *plan.output.parents)
@@ -255,7 +242,7 @@ def _deciding(capture: Capture) -> str:
             unit = ""
             if metric.metric in METRICS:
                 unit = METRICS[metric.metric].unit
-            formatter = Shown(metric.scale, unit)
+            formatter = verdicts.Shown(metric.scale, unit)
             threshold = formatter.amount(metric.threshold)
             words.append(f"{metric.metric} {threshold}")
     words += capture.fail_on

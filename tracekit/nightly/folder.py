@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tracekit.base import RecordingError, save
+from tracekit.base import RecordingError, documents
 from tracekit.nightly.history.night import DOCUMENT, Entry, Night, Pair
 from tracekit.nightly.plan.plan import Capture, digest_of, relative
 
@@ -74,7 +74,7 @@ class NightFolder:
 
     def save(self, night: Night) -> None:
         """Write the document, whole or not at all; raise RecordingError if that fails."""
-        save(self.document, night)
+        documents.save(self.document, night)
 
 
 def night_id(start: datetime) -> str:
@@ -98,8 +98,8 @@ def make_output(folder: Path, *, exist_ok: bool = False) -> Path:
 
 def nights_in(output: Path) -> list[NightFolder]:
     """Return the folders of nights in `output`, oldest first by name."""
-    documents = sorted(output.glob(f"*/{DOCUMENT}"))
-    return [NightFolder(path.parent) for path in documents]
+    night_documents = sorted(output.glob(f"*/{DOCUMENT}"))
+    return [NightFolder(path.parent) for path in night_documents]
 
 
 class NightWriter:

@@ -11,14 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tracekit.base import (
-    InputError,
-    RecordingError,
-    TracekitError,
-    UsageError,
-    outputs,
-    write_whole,
-)
+from tracekit.base import InputError, RecordingError, TracekitError, UsageError, files, outputs
 from tracekit.nightly.folder import NightFolder, nights_in, work_of
 from tracekit.nightly.gate.report.model import of_night
 from tracekit.nightly.gate.report.text import verdict
@@ -29,8 +22,8 @@ from tracekit.nightly.history.store.documents import cut_short, night_in
 from tracekit.nightly.history.store.place import file_of
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.plan import Capture, NightPlan
+from tracekit.nightly.schedule.installation import find_missed_times
 from tracekit.nightly.schedule.running import runs_in
-from tracekit.nightly.schedule.schedule import find_missed_times
 from tracekit.nightly.trend.drawing import draw_trend
 
 
@@ -185,7 +178,7 @@ class HistoryKeeper:
             plan=name,
         )
         outputs.require_ours(folder.page, "The nights write theirs once that has another name.")
-        write_whole(folder.page, page.encode())
+        files.write_whole(folder.page, page.encode())
 
     @property
     def _own_folder(self) -> Path | None:

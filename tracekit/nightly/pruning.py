@@ -28,15 +28,14 @@ from tracekit.base import (
     UsageError,
     checksums,
     make_timestamp,
-    mark,
+    stages,
 )
 from tracekit.nightly.history.listing import course_in
 from tracekit.nightly.history.night import DOCUMENT, Accepted, moment_in
 from tracekit.nightly.history.steps import Series
 from tracekit.nightly.history.trend_changes import Changes
 from tracekit.record import Progress, quiet, size
-from tracekit.tables import DIRECT_NOTE as DIRECT
-from tracekit.tables import cache, direct, exports
+from tracekit.tables import DirectNote, cache, exports
 
 _WORKING = timedelta(days=1)  # no stage takes longer; one that seems to was cut off
 _LONGEST = timedelta(days=3)  # that a night may take
@@ -297,7 +296,7 @@ def _remove_bundles(recording: Recording, paths: Sequence[Path]) -> dict[Path, s
         if reason:
             return {read_bundle: reason}
         _stand_for(recording, pruned_exports)
-        (recording.exports / DIRECT).unlink()
+        (recording.exports / DirectNote.FILE).unlink()
     for bundle in paths:
         bundle.rename(trash(bundle))
         _delete(recording, bundle)
@@ -306,7 +305,7 @@ def _remove_bundles(recording: Recording, paths: Sequence[Path]) -> dict[Path, s
 
 def _find_read_bundle(recording: Recording) -> Path | None:
     """Return the bundle or the capture of a run that its tables are read from, if there is one."""
-    note = direct(recording.exports)
+    note = DirectNote.read(recording.exports)
     if note is None:
         return None
     for bundle in (recording.bundle, recording.gputrace):
@@ -346,9 +345,9 @@ def _note(recording: Recording, part: str) -> None:
     note = recording.provenance().pruning_note
     entry = f"{part} on {make_timestamp()[:10]}"
     if not note:
-        mark(recording, STAGE, "done", entry)
+        stages.mark(recording, STAGE, "done", entry)
     elif entry not in note.split("; "):
-        mark(recording, STAGE, "done", f"{note}; {entry}")
+        stages.mark(recording, STAGE, "done", f"{note}; {entry}")
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import numpy as np
 
 from tracekit.analysis import METRICS
 from tracekit.base import InconclusiveError, paired, system, units, verdicts
-from tracekit.compare import NORMAL_MAD, shift
+from tracekit.compare import shifts
 from tracekit.machine import State, Watch, busy, find_rejections
 from tracekit.nightly.history.night import Pair
 from tracekit.nightly.history.pairs import changes
@@ -202,13 +202,13 @@ def _judge_metric(
     unchanged = _changes(plain_pairs, gated, turn)
     planted_pairs = [pair.planted for pair in pairs]
     planted = _changes(planted_pairs, gated, turn)
-    unchanged_interval = shift(unchanged)
-    planted_interval = shift(planted)
+    unchanged_interval = shifts.find_interval(unchanged)
+    planted_interval = shifts.find_interval(planted)
     if unchanged_interval is None or planted_interval is None:
         return None
     middle = statistics.median(unchanged)
     distances = [abs(change - middle) for change in unchanged]
-    noise = NORMAL_MAD * statistics.median(distances)
+    noise = shifts.NORMAL_MAD * statistics.median(distances)
     threshold = math.log1p(gated.threshold)
     needed = _find_needed(noise, threshold)
     return PlantedMetric(
@@ -255,7 +255,7 @@ def chance_seen(noise: float, change: float, pairs: int) -> float:
     draws = generator.normal(change, noise, (_DRAWS, pairs))
     seen_count = 0
     for session in draws.tolist():
-        interval = shift(session)
+        interval = shifts.find_interval(session)
         if interval is not None and interval.lower_bound > 0:
             seen_count += 1
     return seen_count / _DRAWS

@@ -14,7 +14,6 @@ from tracekit.base import (
 )
 from tracekit.machine import environment, git_commit, machine_name, window_words
 from tracekit.nightly.captures import CaptureRunner, NightSteps
-from tracekit.nightly.dry_run import select_captures
 from tracekit.nightly.folder import NightFolder, NightWriter, make_output, night_id
 from tracekit.nightly.gate.anchors import anchors_due, with_previous
 from tracekit.nightly.gate.drift import with_drift
@@ -68,7 +67,7 @@ def run_night(
     next night or `tracekit nightly history sync` adds them to the history.
     """
     system.require_processes("A night")
-    chosen = select_captures(plan, captures).captures if captures else plan.captures
+    chosen = plan.select_captures(captures).captures if captures else plan.captures
     with ExitStack() as stack:
         remark = stack.enter_context(only_one(plan))
         rotate_log(plan.output)

@@ -8,7 +8,7 @@ from tracekit.nightly.folder import nights_in
 from tracekit.nightly.history.night import DOCUMENT, Night
 from tracekit.nightly.history.store.database import Database
 from tracekit.nightly.history.store.documents import as_document, cut_short, decode_night, night_in
-from tracekit.nightly.history.store.place import describe_url, file_of, place
+from tracekit.nightly.history.store.place import describe_url, file_of, url_of
 from tracekit.nightly.history.store.store import Store
 
 _SOUND = "ok"
@@ -20,7 +20,7 @@ def examine_history(url: str, progress: Callable[[str], None]) -> Wholeness:
     Raise RecordingError or UsageError if there is no history, or its server does not answer.
     """
     file = file_of(url)
-    name = describe_url(place(url))
+    name = describe_url(url_of(url))
     try:
         with Store.connect(url, make=False) as store:
             progress("examining the database")

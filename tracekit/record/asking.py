@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import psutil
 
-from tracekit.base import InputError, Recording, UsageError, decode_json, own_version, require, save
+from tracekit.base import InputError, Recording, UsageError, documents, own_version, require
 from tracekit.base import capabilities as base_capabilities
 from tracekit.base import files as base_files
 from tracekit.machine import chips, describe
@@ -287,7 +287,7 @@ def _describe_machine(surroundings: DoctorSurroundings) -> dict[str, Any]:
 
 def write_report(report: DoctorReport, file: Path) -> None:
     """Write a report without the names of people, machines and folders; see its schema."""
-    save(file, redact_report(report))
+    documents.save(file, redact_report(report))
 
 
 def report_schema() -> dict[str, Any]:
@@ -300,7 +300,7 @@ def report_schema() -> dict[str, Any]:
 def read_report(file: Path) -> DoctorReport:
     """Read a report; raise InputError if it is none, or of a newer form."""
     try:
-        report = decode_json(base_files.read_input(file), DoctorReport)
+        report = documents.decode_json(base_files.read_input(file), DoctorReport)
     except OSError as error:
         raise base_files.unreadable(file, error) from error
     except msgspec.MsgspecError as error:

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from tracekit.base import InputError, files, write_whole
+from tracekit.base import InputError, files
 
 BELIEFS_FILE = Path(__file__).with_name("beliefs.toml")
 VARIABLE = "TRACEKIT_BELIEFS"
@@ -257,7 +257,7 @@ def list_texts(name: str) -> tuple[str, ...]:
 
 def write_beliefs(beliefs: Mapping[str, ToolBelief], file: Path) -> None:
     """Write a file of beliefs, whole or not at all; raise RecordingError if it cannot."""
-    write_whole(file, render_beliefs(beliefs).encode())
+    files.write_whole(file, render_beliefs(beliefs).encode())
 
 
 def render_beliefs(beliefs: Mapping[str, ToolBelief]) -> str:

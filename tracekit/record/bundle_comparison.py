@@ -18,7 +18,6 @@ from tracekit.base import (
     files,
     make_timestamp,
 )
-from tracekit.record.comparing import TableComparison, compare
 from tracekit.record.direct_reading import (
     Checked,
     KnownBundles,
@@ -37,6 +36,7 @@ from tracekit.tables import (
     TableStore,
     Toc,
     TocRun,
+    comparing,
     losses,
     open_bundle,
     places_of,
@@ -169,14 +169,16 @@ class _Exporter:
                 listed[number] = by_index[place.index]
         return listed
 
-    def compare(self, store: TableStore, table: tables_toc.WantedTable) -> TableComparison:
+    def compare(
+        self, store: TableStore, table: tables_toc.WantedTable
+    ) -> comparing.TableComparison:
         """Export a table, and compare it; raise TracekitError if that is impossible."""
         file = self.folder / "table.xml"
         try:
             self.tool.export_table(self.bundle, self.run.number, table.schema, file, table.place)
             stored = Stored(self.bundle, self.run.number, store.number)
             with losses.collecting():
-                return compare(file, stored, self.toc, _MOST_ROWS)
+                return comparing.compare_with_export(file, stored, self.toc, _MOST_ROWS)
         finally:
             file.unlink(missing_ok=True)
             file.with_name(f"{file.name}.partial").unlink(missing_ok=True)

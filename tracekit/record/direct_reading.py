@@ -23,27 +23,24 @@ from tracekit.base import (
     Recording,
     ToolError,
     TracekitError,
-    decode_json,
+    documents,
     make_timestamp,
-    save,
 )
 from tracekit.base import files as base_files
-from tracekit.record.comparing import compare
 from tracekit.record.recorder import Progress
 from tracekit.record.xctrace import exporting
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.tool import read_version
 from tracekit.tables import (
-    DIRECT_NOTE,
     Bundle,
     BundleRun,
-    Direct,
+    DirectNote,
     Stored,
     TableStore,
     Toc,
     TocRun,
+    comparing,
     losses,
-    note_direct,
     open_bundle,
     places_of,
     write_toc,
@@ -126,7 +123,7 @@ def note_file(folder: Path, name: str, *parts: str) -> Path:
 def read_note(file: Path, blank: _Note) -> _Note:
     """Return the note in a file, or `blank` if the file holds none of this form."""
     try:
-        note = decode_json(file.read_bytes(), type(blank))
+        note = documents.decode_json(file.read_bytes(), type(blank))
     except FileNotFoundError:
         return blank
     except (OSError, msgspec.MsgspecError) as error:
@@ -160,7 +157,7 @@ def check(
             table = Stored(recording.bundle, run.number, store.number)
             try:
                 with losses.collecting():  # their notes come from the reads that the user asked for
-                    comparison = compare(export, table, toc)
+                    comparison = comparing.compare_with_export(export, table, toc)
             except InputError as error:
                 log.info("%s is not compared: %s", export.name, error)
                 continue
@@ -177,7 +174,7 @@ def check(
 def keep_comparisons(memory: KnownBundles) -> None:
     """Save the comparisons of a build; log a warning if that is impossible."""
     try:
-        save(note_file(base_files.notes_folder(), _NOTE, memory.build), memory)
+        documents.save(note_file(base_files.notes_folder(), _NOTE, memory.build), memory)
     except TracekitError as error:
         log.warning("tables will be compared again: %s", error.message)
 
@@ -269,7 +266,7 @@ def export(
     try:
         bundle = open_bundle(recording.bundle)
     except InputError as error:
-        (recording.exports / DIRECT_NOTE).unlink(missing_ok=True)
+        (recording.exports / DirectNote.FILE).unlink(missing_ok=True)
         warnings = recorder.export(recording, progress, choose=choose)
         return (*warnings, f"{error.message} Its tables were exported instead.")
     recording.exports.mkdir(parents=True, exist_ok=True)
@@ -371,7 +368,7 @@ def _note_direct_tables(
     direct_schemas: tuple[str, ...] | None = None
     if differing:
         direct_schemas = tuple(sorted(schemas - differing))
-    note_direct(recording.exports, Direct(name, direct_schemas))
+    DirectNote(name, direct_schemas).save(recording.exports)
 
 
 def _choose_exported(

@@ -13,7 +13,7 @@ from tracekit.base import (
     make_timestamp,
     own_version,
     processes,
-    stage,
+    stages,
     system,
 )
 from tracekit.machine import describe, git_commit
@@ -59,7 +59,7 @@ def capture_gpu(
     _check(plan, more)
     workload_plan.require_place(plan)
     recording = workload_plan.claim_folder(plan.output, plan.name, _provenance(plan))
-    with workload_plan.kept_unless_misused(recording), stage(recording, "record"):
+    with workload_plan.kept_unless_misused(recording), stages.running(recording, "record"):
         _capture(plan, recording, progress, timeouts)
     return recording
 

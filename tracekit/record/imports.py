@@ -22,7 +22,7 @@ from tracekit.base import (
     checksums,
     make_timestamp,
     own_version,
-    stage,
+    stages,
     unpacking,
 )
 from tracekit.base import files as base_files
@@ -35,15 +35,14 @@ from tracekit.record.xctrace.exporting import Choose
 from tracekit.record.xctrace.tool import find_xctrace
 from tracekit.tables import (
     Choice,
+    DirectNote,
     Tables,
     TocRun,
     captures,
-    direct,
-    is_xcode_counters,
     leave_in_place,
     losses_of_run,
-    read_xcode_counters,
     toc,
+    xcode_counters,
 )
 from tracekit.tables import exports as tables_exports
 from tracekit.tables import losses as tables_losses
@@ -73,7 +72,7 @@ def describe_origin(
     if export_index.toc is None or run is None:
         unknown = "The exports came without a TOC: machine, times and target are not known."
         return replace(provenance, warnings=(*run_warnings, unknown))
-    note = direct(recording.exports)
+    note = DirectNote.read(recording.exports)
     if note is not None:
         losses = losses_of_run(note.path(recording.exports), run.number)
         run_warnings = (*run_warnings, *tables_losses.sentences(losses))
@@ -240,7 +239,7 @@ class _Import:
 
     def counters(self, files: Sequence[Path]) -> Recording:
         """Make a run of counters that Xcode exported of a GPU frame capture."""
-        counters = read_xcode_counters(files)
+        counters = xcode_counters.read_counters(files)
         name = min(files, key=_order_for_naming).stem
         recording = self._claim_folder(name, files)
         with _importing(recording):
@@ -360,7 +359,7 @@ def _importing(recording: Recording) -> Generator[None]:
     xctrace the folder is kept, because its tables can still be exported.
     """
     try:
-        with stage(recording, "import"):
+        with stages.running(recording, "import"):
             yield
     except ToolError:
         raise
@@ -426,7 +425,7 @@ def bring(
     together, or a bundle is damaged or unknown.
     """
     bundles, files = find_inputs(paths)
-    counters = [file for file in files if is_xcode_counters(file)]
+    counters = [file for file in files if xcode_counters.is_counters(file)]
     files = [file for file in files if file not in counters]
     exports: list[ExportFiles] = []
     if files:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracekit.base import InputError, UsageError
-from tracekit.tables import PACKED, SUFFIX, captures, exports, is_bundle, is_xcode_counters
+from tracekit.tables import PACKED, SUFFIX, captures, exports, is_bundle, xcode_counters
 
 _TOC = re.compile(r"(?<![^\W_])toc(?![^\W_])", re.IGNORECASE)
 
@@ -32,7 +32,7 @@ def find_inputs(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
         elif path.is_dir():
             bundles += _find_bundles(path)
             files += exports.export_files(path)
-            files += sorted(filter(is_xcode_counters, path.iterdir()))
+            files += sorted(filter(xcode_counters.is_counters, path.iterdir()))
         else:
             files.append(path)
     return _each_once(bundles), _each_once(files)

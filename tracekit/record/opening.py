@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tracekit.base import Provenance, Recording, RecordingError, ToolError, quote_path
+from tracekit.base import Provenance, Recording, RecordingError, ToolError, files
 from tracekit.record.xctrace.command import Run, check, run
 from tracekit.record.xctrace.templates import instruments_app
 from tracekit.record.xctrace.tool import find_xctrace
@@ -88,7 +88,7 @@ def _existing(recording: Recording, kind: What) -> Path:
         case "page":
             path = recording.report_file
             missing_part = "page yet"
-            folder = quote_path(recording.folder)
+            folder = files.quote_path(recording.folder)
             hint = f"`tracekit report {folder}` draws it, after export and analyze."
         case "trace":
             path = recording.bundle

@@ -14,7 +14,7 @@ from typing import Literal
 
 import msgspec
 
-from tracekit.base import InputError, UsageError, decode_json, files
+from tracekit.base import InputError, UsageError, documents, files
 from tracekit.workload import Measured
 
 # Printed units in the units of results: the unit there, and the factor.
@@ -94,7 +94,7 @@ def load_patterns(file: Path) -> tuple[Pattern, ...]:
     """Return the patterns in a file, none without such a file."""
     try:
         content = files.read_input(file)
-        return decode_json(content, tuple[Pattern, ...])
+        return documents.decode_json(content, tuple[Pattern, ...])
     except FileNotFoundError:
         return ()
     except msgspec.MsgspecError as error:

@@ -3,13 +3,13 @@
 import shutil
 
 from tracekit.analysis import used_tables
-from tracekit.base import Recording, RecordingError, ToolError, quote_path
+from tracekit.base import Recording, RecordingError, ToolError, files
 from tracekit.record.host.recorder import HostRecorder
 from tracekit.record.recorder import Recorder
 from tracekit.record.xctrace.exporting import Choose
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.tool import Xctrace, find_xctrace, locate
-from tracekit.tables import SCHEMAS, direct, exports, schemas
+from tracekit.tables import SCHEMAS, DirectNote, exports, schemas
 
 GPUTRACE = "gputrace"  # not a recorder, but noted in its place in a run that Metal captured
 
@@ -55,7 +55,7 @@ def recorder_for(recording: Recording, choose_schemas: Choose) -> Recorder:
     if recording.host_bundle.is_dir():
         return HostRecorder()
     if recording.bundle.exists():
-        if direct(recording.exports) is not None and find_xctrace() is None:
+        if DirectNote.read(recording.exports) is not None and find_xctrace() is None:
             raise RecordingError(
                 f"{recording.folder} needs no export: its tables are read from its bundle.",
                 hint="Go on with `tracekit analyze`.",
@@ -84,18 +84,18 @@ def require_timing(recording: Recording) -> None:
 
 def require_exports(recording: Recording) -> None:
     """Raise RecordingError if the run has no exports, so that there is nothing to analyze."""
-    files = set(exports.export_files(recording.exports))
+    exported_files = set(exports.export_files(recording.exports))
     is_pruned = (recording.exports / exports.PRUNED_NOTE).exists()
-    note = direct(recording.exports)
-    if not files and not is_pruned and note is None:
+    note = DirectNote.read(recording.exports)
+    if not exported_files and not is_pruned and note is None:
         raise RecordingError(
             f"{recording.folder} has no exports to analyze.",
-            hint=f"Run `tracekit export {quote_path(recording.folder)}` first.",
+            hint=f"Run `tracekit export {files.quote_path(recording.folder)}` first.",
         )
     if note is None:
         return
     bundle = note.path(recording.exports)
-    has_exports = is_pruned or files - {recording.toc_file}
+    has_exports = is_pruned or exported_files - {recording.toc_file}
     if not bundle.exists() and not has_exports:
         raise RecordingError(
             f"The tables of {recording.folder} are read from {bundle}, which is not there.",

@@ -19,9 +19,8 @@ from tracekit.base import (
     ToolError,
     UsageError,
     make_timestamp,
-    mark,
     own_version,
-    stage,
+    stages,
 )
 from tracekit.record.imports import describe_import, open_tables
 from tracekit.record.inputs import name_of
@@ -115,7 +114,7 @@ def recover(
         if _stamp(broken.bundle) != before:
             remarks = (*remarks, f"xctrace changed {broken.bundle.name} while it was imported.")
         remarks = (*remarks, *_describe(recording, broken, progress, choose_schemas))
-    mark(recording, "recover", INCOMPLETE, _explain(broken, raw_data))
+    stages.mark(recording, "recover", INCOMPLETE, _explain(broken, raw_data))
     provenance = recording.provenance()
     recording.save_provenance(replace(provenance, warnings=(*provenance.warnings, *remarks)))
     return recording
@@ -202,7 +201,7 @@ def _stamp(bundle: Path) -> dict[str, tuple[int, int]]:
 def _recovering(recording: Recording) -> Generator[None]:
     """Mark the stage `recover`, and remove the new folder if it does not come to its end."""
     try:
-        with stage(recording, "recover"):
+        with stages.running(recording, "recover"):
             yield
     except InterruptedRunError as stop:
         plan.discard(recording)

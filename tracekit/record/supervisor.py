@@ -23,7 +23,7 @@ from typing import IO, Self
 import msgspec
 import psutil
 
-from tracekit.base import Recording, ToolError, TracekitError, mark, processes, system
+from tracekit.base import Recording, ToolError, TracekitError, processes, stages, system
 from tracekit.workload import journal as workload_journal
 
 log = logging.getLogger(__name__)
@@ -264,7 +264,7 @@ def _note(folder: Path, message: str) -> None:
     with contextlib.suppress(TracekitError):
         for name, stage in recording.provenance().stages.items():
             if stage.state == "running" or _GONE in stage.message:
-                mark(recording, name, "interrupted", message)
+                stages.mark(recording, name, "interrupted", message)
 
 
 def main(folder: str) -> None:

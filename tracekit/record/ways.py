@@ -20,9 +20,9 @@ from tracekit.base import (
     Recording,
     TracekitError,
     capabilities,
+    documents,
     files,
     make_timestamp,
-    save,
 )
 from tracekit.record.beliefs import choose_truth
 from tracekit.record.direct_reading import note_file, read_note
@@ -230,7 +230,7 @@ def _keep(recorder: Recorder, mode: capabilities.Mode) -> str:
     identity = _identify(recorder)
     folder = files.notes_folder()
     try:
-        save(_file(identity, folder), KnownWay(identity, mode, make_timestamp()))
+        documents.save(_file(identity, folder), KnownWay(identity, mode, make_timestamp()))
     except TracekitError as error:
         return f"The way is not kept: {error.message}"
     return "That way is kept for this machine and this Xcode; `--method` chooses."

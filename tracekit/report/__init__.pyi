@@ -11,12 +11,5 @@ from .render import Redact as Redact
 from .render import document as document
 from .render import environment_of as environment_of
 from .render import render as render
-from .text import flat as flat
-from .text import heading as heading
-from .text import line as line
-from .text import sentence as sentence
-from .text import visible as visible
-from .timeline.track import Detail as Detail
-from .timeline.track import Timeline as Timeline
-from .timeline.track import Track as Track
+from .timeline.merging import merge_timelines as merge_timelines
 from .timeline.tracks import timeline as timeline

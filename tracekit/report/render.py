@@ -10,7 +10,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from tracekit.analysis import Given, Result
-from tracekit.base import files, units
+from tracekit.base import files, streams, units
 from tracekit.report import text
 from tracekit.report.chart import Chart, svg
 from tracekit.report.panel import Panel, Tables, is_without_gpu_work, rows
@@ -107,7 +107,7 @@ def environment_of(redact: Redact) -> jinja2.Environment:
     """
 
     def clean_text(words: str) -> str:
-        return text.visible(redact(words))
+        return streams.visible(redact(words))
 
     def line(words: str) -> str:
         return text.line(redact(words))

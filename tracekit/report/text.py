@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tracekit.base import units, visible
+from tracekit.base import streams, units
 
 LONGEST = 160
 
@@ -13,7 +13,7 @@ _SPACE = re.compile(r"[ \t\n]+")
 
 def line(text: str, longest: int = LONGEST) -> str:
     """Return the text on one line, cut with "…" if it is longer than `longest`."""
-    text = _SPACE.sub(" ", visible(text)).strip()
+    text = _SPACE.sub(" ", streams.visible(text)).strip()
     if len(text) <= longest:
         return text
     return text[: longest - 1] + "…"

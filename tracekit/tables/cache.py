@@ -27,8 +27,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracekit.base import InputError, RecordingError, decode_json, files, save
-from tracekit.tables.convert import convert, file_name, symbol_files
+from tracekit.base import InputError, RecordingError, documents, files
+from tracekit.tables.convert import convert_table, file_name, symbol_files
 from tracekit.tables.direct import Listed, Stored, TableRef
 from tracekit.tables.drift import ReadNotes
 from tracekit.tables.exports import PARQUET, ExportIndex, PrunedExport, find_pruned_exports, index
@@ -261,7 +261,7 @@ class _CachePlace:
         export = lasting(stamped)
         fresh_note = replace(note, export=export, file=lasting(stamp(file)))
         if fresh_note != note:
-            save(_get_note_path(file), fresh_note)
+            documents.save(_get_note_path(file), fresh_note)
         return CachedTable(file, note)
 
     def load_remaining(self, removed: PrunedExport) -> CachedTable:
@@ -274,7 +274,7 @@ class _CachePlace:
 
     def keep(self, file: Path, stamped: Stamp) -> CachedTable | Flat:
         """Read the table into the folder."""
-        conversion = convert(self.ref, file, self.schema, self.choice, toc=self.toc)
+        conversion = convert_table(self.ref, file, self.schema, self.choice, toc=self.toc)
         if self.stamp() != stamped:
             file.unlink(missing_ok=True)
             _log.warning("%s changed while it was read; it is read again.", self.ref)
@@ -288,7 +288,7 @@ class _CachePlace:
             symbols=tuple(map(digest, symbols)),
             losses=conversion.notes.losses,
         )
-        save(_get_note_path(file), note)
+        documents.save(_get_note_path(file), note)
         self._drop_others(file)
         return CachedTable(file, note)
 
@@ -351,7 +351,7 @@ def _note(file: Path) -> CacheNote | None:
     try:
         file.stat()
         note_content = _get_note_path(file).read_bytes()
-        return decode_json(note_content, CacheNote)
+        return documents.decode_json(note_content, CacheNote)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError) as error:

@@ -185,7 +185,7 @@ class Converted:
     notes: ReadNotes
 
 
-def convert(
+def convert_table(
     ref: TableRef,
     output: Path,
     schema: str | None = None,
@@ -248,7 +248,7 @@ def symbol_files(table: Path) -> tuple[Path, Path]:
     return table.with_suffix(".frames.parquet"), table.with_suffix(".stacks.parquet")
 
 
-def unbundle(
+def convert_bundle(
     bundle: Path,
     folder: Path,
     suffix: str,
@@ -300,7 +300,9 @@ def _write_tables(
                 f"{output.parent} cannot be made: {error.strerror}.", hint=base_files.remedy(error)
             ) from error
         try:
-            converted = convert(table.ref, output, table.schema, table.choice, toc=export_index.toc)
+            converted = convert_table(
+                table.ref, output, table.schema, table.choice, toc=export_index.toc
+            )
         except InputError as error:
             text = f"{table.schema}, {table}, is left out: {error.message}"
             loss = Loss(Flaw.DAMAGED, text, schema=table.schema, run=table.place.run)

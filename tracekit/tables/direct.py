@@ -1,11 +1,9 @@
-"""Tables that are read directly from a bundle: the note about them, and their list.
+"""Tables that are read directly from a bundle: their list, and which exports replace them.
 
 A bundle that is open stays open while its files last: its texts and names serve all of its tables.
-
-`direct.json` next to the exports names the bundle. An XML export next to it has priority.
+`tables/notes.py` notes that the tables of a run are read directly.
 """
 
-import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,13 +11,10 @@ from functools import lru_cache
 from hashlib import blake2b
 from itertools import count
 from pathlib import Path
-from typing import TypeVar
 
-import msgspec
 import pandas as pd
 
-from tracekit.base import InputError, Recording, decode_json, save
-from tracekit.base import files as base_files
+from tracekit.base import InputError, Recording
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.store import TableStore, run_folder, store_folder
@@ -48,6 +43,7 @@ _UNIQUING = (
 _SYMBOLS = "symbols/stores"
 _BLOCK = 1 << 20
 _HASHED = 1 << 16  # bytes of the largest buffer whose content counts
+_Key = tuple[str, frozenset[tuple[str, str]]]
 
 
 @dataclass(frozen=True)
@@ -235,63 +231,6 @@ class Listed:
         if not isinstance(self.ref, Path):
             return place_text
         return f"{place_text} in {self.ref.name}"
-
-
-DIRECT_NOTE = "direct.json"
-FORMAT = 1
-_Key = tuple[str, frozenset[tuple[str, str]]]
-_Note = TypeVar("_Note")
-
-
-@dataclass(frozen=True)
-class Direct:
-    """The tables that are read directly: those of some schemas, or all if these are None.
-
-    The path of the bundle is absolute, or relative to the folder of the note. `include` names the
-    private parts of a GPU frame capture that become tables.
-    """
-
-    bundle: str
-    schemas: tuple[str, ...] | None = None
-    format: int = FORMAT
-    include: tuple[str, ...] = ()
-
-    def path(self, folder: Path) -> Path:
-        """Return the path of the bundle, for a note in that folder."""
-        bundle_path = os.path.normpath(folder / self.bundle)
-        return Path(bundle_path)
-
-
-def direct(folder: Path) -> Direct | None:
-    """Return the note about tables that are read directly; None if there is none."""
-    return read_note(folder / DIRECT_NOTE, Direct, FORMAT)
-
-
-def read_note(note: Path, note_type: type[_Note], format_: int) -> _Note | None:
-    """Return a note next to exports, or None; raise InputError if it cannot be read."""
-    try:
-        content = base_files.read_input(note)
-        format_number = decode_json(content, _TableFormat).format
-        if format_number > format_:
-            raise InputError(
-                f"{note} has format {format_number}; this tracekit reads up to {format_}.",
-                hint="Use the tracekit that wrote it, or a newer one.",
-            )
-        return decode_json(content, note_type)
-    except FileNotFoundError:
-        return None
-    except msgspec.MsgspecError as error:
-        raise InputError(f"{note} cannot be read: {error}") from error
-
-
-@dataclass(frozen=True)
-class _TableFormat:
-    format: int = 1
-
-
-def note_direct(folder: Path, note: Direct) -> None:
-    """Write the note; raise RecordingError if it cannot be written."""
-    save(folder / DIRECT_NOTE, note)
 
 
 def tables_in(

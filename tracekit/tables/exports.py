@@ -14,7 +14,7 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracekit.base import InputError, UsageError, save
+from tracekit.base import InputError, UsageError, documents
 from tracekit.base import files as base_files
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.container.store import Unreadable
@@ -25,16 +25,15 @@ from tracekit.tables.direct import (
     Listed,
     Stored,
     TableRef,
-    direct,
     is_bundle,
     is_covered,
     open_bundle,
-    read_note,
     tables_in,
     tables_in_capture,
 )
 from tracekit.tables.headers import TableHeader, headers
 from tracekit.tables.losses import Flaw, Loss
+from tracekit.tables.notes import DirectNote, read_note
 from tracekit.tables.place import (
     HOW_TO_CHOOSE,
     Choice,
@@ -100,7 +99,7 @@ def note_pruned_exports(folder: Path, *exports: PrunedExport) -> None:
     pruned_exports = _read_pruned_exports(folder)
     pruned_exports.update({export.name: export for export in exports})
     sorted_exports = [pruned_exports[name] for name in sorted(pruned_exports)]
-    save(folder / PRUNED_NOTE, _PruningNote(tuple(sorted_exports)))
+    documents.save(folder / PRUNED_NOTE, _PruningNote(tuple(sorted_exports)))
 
 
 def _read_pruned_exports(folder: Path) -> dict[str, PrunedExport]:
@@ -202,7 +201,7 @@ def index(folder: Path, include: Sequence[str] = ()) -> ExportIndex:
         tables = _by_schema(tables_in(bundle, toc))
         return _with_lost(ExportIndex(tables, toc=toc), bundle)
     export_index = _exports(folder)
-    note = direct(folder)
+    note = DirectNote.read(folder)
     if note is None:
         return export_index
     try:

@@ -10,13 +10,14 @@ from tracekit.base import InputError, RecordingError, TracekitError, UsageError,
 from tracekit.tables.bundle.run_info import issues_of, losses_of, write_toc
 from tracekit.tables.cache import CachedTable, PrunedError, find_choice, load_or_read
 from tracekit.tables.captures.capture import is_capture, open_capture
-from tracekit.tables.direct import Direct, Listed, TableRef, note_direct, open_bundle
+from tracekit.tables.direct import Listed, TableRef, open_bundle
 from tracekit.tables.drift import DriftError
 from tracekit.tables.exports import index, of_one_run, refusal, select_run
 from tracekit.tables.flat import Flat
 from tracekit.tables.joins import Made, first_with_rows, make_table, read_inputs
 from tracekit.tables.losses import LOSSES, EncodingEvidence, Flaw, Loss, report, rows_of, sentences
 from tracekit.tables.normalize import dtype_of, normalize, read_by
+from tracekit.tables.notes import DirectNote
 from tracekit.tables.place import HOW_TO_CHOOSE, OPEN, Choice
 from tracekit.tables.schema import Schema, SchemaSource
 from tracekit.tables.schemas import SCHEMAS, every_source, origins, unknown
@@ -414,12 +415,12 @@ def leave_in_place(bundle: Path, exports: Path, include: Sequence[str] = ()) -> 
     if is_capture(bundle):
         open_capture(bundle)
         name = _place_next_to(bundle, exports)
-        note_direct(exports, Direct(name, include=tuple(include)))
+        DirectNote(name, include=tuple(include)).save(exports)
         return
     opening = open_bundle(bundle)
     name = _place_next_to(bundle, exports)
     write_toc(opening, exports / "toc.xml")
-    note_direct(exports, Direct(name))
+    DirectNote(name).save(exports)
 
 
 def _place_next_to(bundle: Path, exports: Path) -> str:

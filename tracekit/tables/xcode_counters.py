@@ -141,12 +141,12 @@ class Counters:
     remarks: tuple[str, ...] = ()
 
 
-def is_xcode_counters(path: Path) -> bool:
+def is_counters(path: Path) -> bool:
     """Return whether a file begins as an export of Xcode's counters does, CSV or tab."""
     return path.is_file() and _form(path) is not None
 
 
-def read_xcode_counters(paths: Sequence[Path]) -> Counters:
+def read_counters(paths: Sequence[Path]) -> Counters:
     """Return the counters of one capture, from at most one CSV and any tabs of it.
 
     Raises:

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Self
 
 import msgspec
 
-from tracekit.base import RecordingError, decode_json, files
+from tracekit.base import RecordingError, documents, files
 from tracekit.workload.workload import Gauge, Measured, Memory, Request, Span, Work
 
 FORMAT = 1
@@ -282,7 +282,7 @@ def fold(path: Path) -> WorkloadReport:
         text = files.read_input(path)
     for line in filter(bytes.strip, text.split(b"\n")):
         try:
-            values = decode_json(line, dict[str, Any])
+            values = documents.decode_json(line, dict[str, Any])
             folder.add(values.pop("mark", None), values)
         except (msgspec.MsgspecError, KeyError):
             unreadable += 1

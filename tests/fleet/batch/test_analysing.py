@@ -19,8 +19,9 @@ from many_recordings import GPU, exports, run
 from odd_filesystems import LyingFileSystem
 from small_bundle import PYTHON, SERVER, intervals
 from tracekit import pipeline
+from tracekit.base.documents import save
 from tracekit.base.errors import InputError
-from tracekit.base.recording import Recording, save
+from tracekit.base.recording import Recording
 from tracekit.fleet.batch.analysing import Choices, Task, analyse_task, fetch_source
 from tracekit.fleet.batch.results import BatchRow
 from tracekit.fleet.batch.sources import RecordingSource, SourceForm, place_of, sources_of
@@ -108,6 +109,7 @@ def test_several_recordings_of_one_folder_are_several_rows(tmp_path: Path) -> No
 def test_of_two_runs_the_last_or_the_one_that_is_named_is_analysed(tmp_path: Path) -> None:
     runs: dict[int, Run] = {}
     for number, process in ((1, PYTHON), (2, SERVER)):
+        assert process.pid is not None
         info = RunInfo(process=process.name, pid=process.pid)
         runs[number] = Run([intervals((0, 10, process))], Encoder(), info)
     bundle = write_runs(tmp_path / "two.trace", runs)

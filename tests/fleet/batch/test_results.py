@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracekit.analysis import Finding, Result, Severity
+from tracekit.analysis import Finding, Result
 from tracekit.base import Provenance, Recording
 from tracekit.base.errors import UsageError
 from tracekit.fleet.batch.results import (
@@ -19,6 +19,7 @@ from tracekit.fleet.batch.results import (
     forget_tables,
     wanted_tables,
 )
+from tracekit.tables import Severity
 
 ROW = BatchRow(
     recording="runs/a",

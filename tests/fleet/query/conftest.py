@@ -11,7 +11,8 @@ import pytest
 
 from tracekit.analysis.result import Better, Measurement, Result
 from tracekit.analysis.rule import Finding, Severity
-from tracekit.base.recording import Process, Provenance, Recording, save
+from tracekit.base.documents import save
+from tracekit.base.recording import Process, Provenance, Recording
 from tracekit.fleet.query.ask import ask_runs
 
 Rows = list[tuple[int, int, int, str]]

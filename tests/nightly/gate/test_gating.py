@@ -7,8 +7,9 @@ import pytest
 
 from gate_night import DECODE, NIGHT
 from tracekit import pipeline
+from tracekit.base.documents import save
 from tracekit.base.errors import InconclusiveError, TracekitError
-from tracekit.base.recording import Recording, save
+from tracekit.base.recording import Recording
 from tracekit.compare.runs import compare_paths
 from tracekit.nightly.gate.decision import OUTCOMES
 from tracekit.nightly.gate.gating import gate_night, gate_runs, require_decided

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from gate_night import FINE, NIGHT
+from tracekit.base.documents import save
 from tracekit.base.errors import (
     InconclusiveError,
     InputError,
@@ -17,7 +18,6 @@ from tracekit.base.errors import (
     TracekitError,
     UsageError,
 )
-from tracekit.base.recording import save
 from tracekit.machine.environment import own_name
 from tracekit.nightly.gate.lookup import add_plan_lines, find_night, in_repository, judge_age
 from tracekit.nightly.gate.report.model import of_night

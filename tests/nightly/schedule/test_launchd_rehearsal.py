@@ -11,7 +11,7 @@ from fake_schedulers import Fakes, lying_around
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.nightly.folder import make_output
 from tracekit.nightly.plan.plan import NightPlan
-from tracekit.nightly.schedule import schedule
+from tracekit.nightly.schedule import installation
 from tracekit.nightly.schedule.job import job_of
 from tracekit.nightly.schedule.launchd_rehearsal import rehearse_under_launchd
 from tracekit.nightly.schedule.schedulers import Launchd
@@ -29,7 +29,7 @@ def test_a_rehearsal_that_works_is_reported_and_leaves_the_nights(
     fakes: Fakes, plan: NightPlan
 ) -> None:
     fakes.tell(rehearsal={"doctor": 4})
-    installed = schedule.install(plan, NIGHT, "launchd")
+    installed = installation.install(plan, NIGHT, "launchd")
     (remark,) = installed.warnings
     ends = "the doctor ended with 4, a capture of 2 s with 0."
     assert remark == f"Rehearsed by launchd: the plan was read, {ends}"
@@ -51,11 +51,11 @@ FAILURES = [
 def test_a_rehearsal_that_fails_leaves_the_former_schedule_alone(
     state: dict[str, object], words: str, fakes: Fakes, plan: NightPlan
 ) -> None:
-    former = schedule.install(plan, time(1, 0), "launchd")
+    former = installation.install(plan, time(1, 0), "launchd")
     before = [(file, file.read_bytes()) for file in lying_around()]
     fakes.tell(**state)
     with pytest.raises(ToolError) as caught:
-        schedule.install(plan, NIGHT, "launchd")
+        installation.install(plan, NIGHT, "launchd")
     assert caught.value.message.startswith(f"In the rehearsal by launchd, {words}")
     assert "Nothing was installed." in caught.value.hint
     assert [(file, file.read_bytes()) for file in lying_around()] == before
@@ -74,7 +74,7 @@ def test_a_rehearsal_that_never_ends_is_given_up(fakes: Fakes, plan: NightPlan) 
 
 def test_no_gpu_work_in_a_rehearsal_is_a_remark(fakes: Fakes, plan: NightPlan) -> None:
     fakes.tell(rehearsal={"capture": 4})
-    *_, remark = schedule.install(plan, NIGHT, "launchd").warnings
+    *_, remark = installation.install(plan, NIGHT, "launchd").warnings
     assert remark == "No GPU work of its target is known to be in the rehearsal's trace."
 
 
@@ -89,18 +89,18 @@ def test_folders_that_launchd_may_not_read_are_refused(
         (replace(plan, output=documents / "nights"), "The output"),
     ):
         with pytest.raises(UsageError) as caught:
-            schedule.install(changed, NIGHT, "launchd")
+            installation.install(changed, NIGHT, "launchd")
         assert caught.value.message.startswith(words), words
         assert "lies in Documents, which macOS closes" in caught.value.message, words
         assert lying_around() == [], words
     assert not (documents / "nights").exists()
-    assert schedule.preview(replace(plan, file=documents / "tracekit.toml"), NIGHT, "cron").line
+    assert installation.preview(replace(plan, file=documents / "tracekit.toml"), NIGHT, "cron").line
 
 
 def test_nobody_at_the_desktop_is_said(fakes: Fakes, plan: NightPlan) -> None:
-    schedule.install(plan, NIGHT, "launchd")
+    installation.install(plan, NIGHT, "launchd")
     fakes.tell(no_gui=True)
-    (standing,) = schedule.status(plan).standing
+    (standing,) = installation.status(plan).standing
     assert (standing.loaded, standing.words) == (
         None,
         "Nobody is logged in at the desktop: launchd starts no night until somebody is.",

@@ -24,7 +24,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tracekit.base.recording import make_timestamp, save
+from tracekit.base.documents import save
+from tracekit.base.recording import make_timestamp
 from tracekit.compare.spread import quantile
 from tracekit.machine.state import State, StateLimits, find_rejections
 from tracekit.machine.watch import Watch

@@ -2,8 +2,8 @@
 
 import pytest
 
+from tracekit.base import Verdict
 from tracekit.compare.spread import Limits
-from tracekit.compare.verdicts import Verdict
 from verdict_simulation import CVS, SAMPLINGS, Effort, Sampling, count_words
 
 EFFORT = Effort(400, 1, Limits())

@@ -24,10 +24,11 @@ import numpy as np
 from gate_simulation import inserted
 from nights.rates import table
 from tracekit.analysis import Better
+from tracekit.base import Verdict
 from tracekit.compare.compare import is_unconfirmed
-from tracekit.compare.paired import shift
+from tracekit.compare.shifts import find_interval
 from tracekit.compare.spread import Limits, SideValues, interval
-from tracekit.compare.verdicts import Change, Verdict, judge_interval
+from tracekit.compare.verdicts import Change
 
 BEGIN = "<!-- written by tests/nightly/simulations/verdict_simulation.py -->"
 END = "<!-- end of words -->"
@@ -80,7 +81,7 @@ def judge_runs(count: int, true: float, draw: Draw, limits: Limits) -> Verdict:
     after = SideValues(tuple(true + value for value in draw(count)))
     change_interval = interval(before, after, limits.between)
     assert change_interval is not None
-    verdict, _ = judge_interval(change_interval, _CHANGE, limits)
+    verdict, _ = _CHANGE.judge_interval(change_interval, limits)
     return verdict
 
 
@@ -107,9 +108,9 @@ def _judge(sessions: Sequence[list[float]], limits: Limits) -> tuple[Verdict, bo
     all_changes: list[float] = []
     for session in sessions:
         all_changes.extend(session)
-    estimate = shift(all_changes)
+    estimate = find_interval(all_changes)
     assert estimate is not None
-    verdict, _ = judge_interval(estimate, _CHANGE, limits, sessions)
+    verdict, _ = _CHANGE.judge_interval(estimate, limits, sessions)
     judged = Change(
         metric="step_p50",
         unit="ns",

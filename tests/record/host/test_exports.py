@@ -7,8 +7,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tracekit.base.distribution import own_version
+from tracekit.base.documents import save
 from tracekit.base.errors import InputError, RecordingError
-from tracekit.base.recording import Process, Recording, save
+from tracekit.base.recording import Process, Recording
 from tracekit.record.host import exports
 from tracekit.record.host.recorder import HostRecorder
 from tracekit.record.host.sampler import ProcessSample

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tracekit.tables import Tables, read_xcode_counters, tables_of_bundle
+from tracekit.tables import Tables, tables_of_bundle, xcode_counters
 from tracekit.tables.captures import open_capture
 
 pytestmark = pytest.mark.corpus
@@ -156,7 +156,7 @@ def test_constants_have_their_values(real: tuple[RealCapture, Path]) -> None:
 
 def _counters(tables: Tables, path: Path) -> dict[str, float]:
     (dispatch,) = tables["dispatches"].to_dict("records")
-    rows = read_xcode_counters([path]).rows
+    rows = xcode_counters.read_counters([path]).rows
     own_rows = rows[rows["function"] == dispatch["function_index"]]
     return dict(zip(own_rows["counter"], own_rows["value"], strict=True))
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from tracekit import pipeline
-from tracekit.analysis import Result, load
+from tracekit.analysis import Result
 from tracekit.base import InputError, Recording, TracekitError, own_version, units
 from tracekit.fleet.batch.results import BatchRow, fill_row, keep_tables
 from tracekit.fleet.batch.sources import RecordingSource, Said, SourceForm, forget_listings
@@ -242,7 +242,7 @@ def _result(task: Task, recording: Recording) -> Result:
     """Return the result that a run has of this version, or analyse it."""
     if recording.result_file.exists():
         try:
-            result = load(recording.result_file)
+            result = Result.load(recording.result_file)
         except TracekitError:
             recording.result_file.unlink()
         else:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from tracekit.analysis import METRICS
-from tracekit.base import redaction, units, write_whole
+from tracekit.base import files, redaction, units
 from tracekit.fleet.batch.results import RESULTS, ROW_SCHEMA, BatchRow, Results
-from tracekit.report import Redact, chart, document, environment_of, group_by_key, heading
+from tracekit.report import Redact, chart, document, environment_of, group_by_key, text
 
 _RANKS = ("error", "warning", "note", "good")
 _NOT_SHOWN = {"results", "warnings", "losses", "tables"}
@@ -83,7 +83,7 @@ def _spread(name: str, values: Sequence[float]) -> chart.Chart:
     distribution = chart.area(edges.tolist(), counts.astype(float).tolist(), "device")
     middle_mark = chart.upright(middle, f"p50 {units.quantity(middle, unit)}", "ink")
     return chart.Chart(
-        heading(name),
+        text.heading(name),
         summary,
         axis,
         count_axis,
@@ -239,6 +239,6 @@ def write_page(output: Path) -> Path:
     columns = [name for name in ROW_SCHEMA.names if name not in _NOT_SHOWN]
     rows = Results(output / RESULTS).rows(*columns)
     page = output / PAGE
-    text = render_batch(rows, output.resolve().name, redact=redaction.redact_nothing)
-    write_whole(page, text.encode())
+    html = render_batch(rows, output.resolve().name, redact=redaction.redact_nothing)
+    files.write_whole(page, html.encode())
     return page

@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 from duckdb.sqltypes import DuckDBPyType
 
-from tracekit.base import UsageError, streams, visible
+from tracekit.base import UsageError, streams
 from tracekit.tables import labels
 
 Form = Literal["parquet", "csv", "json"]
@@ -175,7 +175,7 @@ class QueryResult:
         rows: list[tuple[str | None, ...]] = ask(f"FROM shown LIMIT {max_rows}").fetchall()
         [[total]] = ask("SELECT count(*) FROM shown").fetchall()
         is_query_plan = list(self.types) == ["explain_key", "explain_value"]
-        format_cell = visible if is_query_plan else streams.on_one_line
+        format_cell = streams.visible if is_query_plan else streams.on_one_line
         shown_rows: list[tuple[str, ...]] = []
         for row in rows:
             cells = [format_cell(cell or "") for cell in row]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tracekit.analysis import METRICS, Finding, Measurement, load
+from tracekit.analysis import METRICS, Finding, Measurement, Result
 from tracekit.base import Provenance, Recording, RecordingError
 from tracekit.fleet.batch.results import device_of
 from tracekit.fleet.query.database import text, texts
@@ -78,10 +78,10 @@ def rows_of(name: str, run: AskedRun, recording: Recording) -> Iterator[Cells]:
     if name == "runs":
         rows = [_run(recording, provenance)]
     elif name == "metrics":
-        result = load(recording.result_file)
+        result = Result.load(recording.result_file)
         rows = [_metric(metric) for metric in result.metrics]
     else:
-        rows = [_finding(finding) for finding in load(recording.result_file).findings]
+        rows = [_finding(finding) for finding in Result.load(recording.result_file).findings]
     run_cells = identify_run(run)
     return (run_cells | row for row in rows)
 

@@ -11,18 +11,7 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from tracekit.base import (
-    InputError,
-    Shown,
-    UsageError,
-    Verdict,
-    decode_json,
-    files,
-    paired,
-    verdicts,
-    write_whole,
-)
-from tracekit.base import save as save_json
+from tracekit.base import InputError, UsageError, Verdict, documents, files, paired, verdicts
 from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.metal_queue import Dispatch
 
@@ -168,7 +157,7 @@ class SubjectRatio:
             return ""
         middle_change = 1 / self.median - 1
         change = (middle_change, _change_of(self.high), _change_of(self.low))
-        formatter = Shown("ratio", "ns")
+        formatter = verdicts.Shown("ratio", "ns")
         return verdicts.sentence_of(self.verdict, formatter, change, self.threshold, self.doubt)
 
 
@@ -378,9 +367,9 @@ def _limit_columns(row: BenchRow) -> dict[str, Any]:
 def save(bench: Bench, path: Path) -> None:
     """Write a bench, as CSV if the name ends in .csv, else as JSON; may raise RecordingError."""
     if path.suffix == ".csv":
-        write_whole(path, as_csv(bench).encode())
+        files.write_whole(path, as_csv(bench).encode())
     else:
-        save_json(path, bench_document(bench))
+        documents.save(path, bench_document(bench))
 
 
 def check_writable(path: Path) -> None:
@@ -414,7 +403,7 @@ class _Kinded:
 def document_kind(path: Path) -> str:
     """Return the kind that a JSON file states, such as "bench"; empty if it states none."""
     try:
-        return decode_json(files.read_input(path), _Kinded).kind
+        return documents.decode_json(files.read_input(path), _Kinded).kind
     except (FileNotFoundError, msgspec.MsgspecError):
         return ""
 
@@ -423,13 +412,13 @@ def read_bench(path: Path) -> Bench:
     """Read the JSON of a bench; raise InputError if it cannot be understood."""
     content = files.read_input(path)
     try:
-        number = decode_json(content, _Kinded).version
+        number = documents.decode_json(content, _Kinded).version
         if number > VERSION:
             raise InputError(
                 f"{path} has version {number}; this tracekit reads up to {VERSION}.",
                 hint="Use the tracekit that wrote it, or measure again.",
             )
-        return decode_json(content, Bench)
+        return documents.decode_json(content, Bench)
     except msgspec.MsgspecError as error:
         raise InputError(
             f"{path} cannot be read: {error}.", hint="Measure again: `tracekit bench run -o FILE`."

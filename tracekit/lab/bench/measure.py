@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 from tracekit.base import (
-    Shown,
     ToolError,
     UsageError,
     Verdict,
@@ -281,7 +280,7 @@ def _judge_ratio(
     verdict, doubt = verdicts.verdict_of(logarithms.orient(-1), log_threshold)
     doubt_text = ""
     if doubt:
-        doubt_text = doubt.format(limit=Shown("ratio", "ns").limit(threshold))
+        doubt_text = doubt.format(limit=verdicts.Shown("ratio", "ns").limit(threshold))
     return replace(ratio, verdict=verdict, doubt=doubt_text, threshold=threshold)
 
 

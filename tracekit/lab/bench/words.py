@@ -37,7 +37,7 @@ def _title(family: str, shape: Shape, row: BenchRow) -> str:
 
 def remarks(bench: Bench) -> Iterator[str]:
     """Yield remarks on the numbers: verdicts, clocks, caches, missing subjects."""
-    yield from verdicts(bench.rows)
+    yield from verdict_sentences(bench.rows)
     yield f"{_clocks(bench)} Medians and MAD; percentiles linear between ranks."
     yield from _dispatch_remarks(bench.rows)
     measured_rows = _measured_rows(bench.rows)
@@ -101,7 +101,7 @@ def _is_sparse(row: BenchRow) -> bool:
     return row.micro is not None and row.micro.summary.count <= LEAST_ROUNDS
 
 
-def verdicts(rows: Sequence[BenchRow]) -> Iterator[str]:
+def verdict_sentences(rows: Sequence[BenchRow]) -> Iterator[str]:
     """Yield the verdict on each subject that was compared with the reference."""
     for row in rows:
         comparison = row.against

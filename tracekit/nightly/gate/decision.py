@@ -16,8 +16,8 @@ from functools import cached_property
 from itertools import chain
 
 from tracekit.analysis import Better
-from tracekit.base import Shown, Verdict, paired, verdicts
-from tracekit.compare import middle, shift
+from tracekit.base import Verdict, paired, verdicts
+from tracekit.compare import shifts
 from tracekit.nightly.history.night import Outcome, Pair, Side
 from tracekit.nightly.history.pairs import changes, pairs_of, plain_change, values
 from tracekit.nightly.plan.plan import Gated
@@ -89,12 +89,12 @@ def decide(
     threshold lies above 0.
     """
     all_changes = list(chain.from_iterable(sessions))
-    interval = shift(all_changes, expected, policy.confidence)
+    interval = shifts.find_interval(all_changes, expected, policy.confidence)
     if interval is None or len(all_changes) < policy.min_pairs:
         return None
     if 0 < len(expected) < policy.min_pairs:
         return None
-    first_interval = shift(sessions[0], expected, policy.confidence)
+    first_interval = shifts.find_interval(sessions[0], expected, policy.confidence)
     is_suspicious = _suspicious(interval, threshold, policy)
     if first_interval is not None and _suspicious(first_interval, threshold, policy):
         is_suspicious = True
@@ -118,9 +118,9 @@ def _compare_sessions(
     """Return the change of each of two sessions; None for one, or if one has too few changes."""
     if len(sessions) == 1 or min(map(len, sessions)) < policy.min_pairs:
         return None
-    middles = [middle(session_changes, expected) for session_changes in sessions]
+    middles = [shifts.find_middle(session_changes, expected) for session_changes in sessions]
     all_changes = list(chain.from_iterable(sessions))
-    sure = shift(all_changes, expected, policy.certainty)
+    sure = shifts.find_interval(all_changes, expected, policy.certainty)
     return verdicts.Sessions(middles, sure, policy.agreement)
 
 
@@ -232,9 +232,9 @@ class MetricPairs:
         return any(pair.traced for pair in self.metric_pairs)
 
     @property
-    def formatter(self) -> Shown:
+    def formatter(self) -> verdicts.Shown:
         """The formatter of changes."""
-        return Shown(self.gated.scale, self.unit)
+        return verdicts.Shown(self.gated.scale, self.unit)
 
     def values(self, side: Side) -> tuple[float, ...]:
         """Return a side's value in each pair that counts."""
@@ -242,12 +242,12 @@ class MetricPairs:
 
     def middle(self, changes: Sequence[float]) -> float:
         """Return the middle of changes on the plain scale: a ratio less one, or a difference."""
-        middle_change = middle(changes, self.expected)
+        middle_change = shifts.find_middle(changes, self.expected)
         return plain_change(middle_change, self.gated.scale)
 
     def interval(self) -> verdicts.Interval | None:
         """Return the change of all sessions on the plain scale; None for too few pairs."""
-        interval = shift(self.changes, self.expected, self.policy.confidence)
+        interval = shifts.find_interval(self.changes, self.expected, self.policy.confidence)
         pair_count = len(self.changes)
         if self.expected:
             pair_count = min(pair_count, len(self.expected))

@@ -10,7 +10,7 @@ from statistics import median
 
 from tracekit.analysis import METRICS, Better
 from tracekit.base import Verdict, units, verdicts
-from tracekit.compare import RATES, STEP, middle
+from tracekit.compare import RATES, STEP, shifts
 from tracekit.nightly.gate.decision import POLICY, SHORT, MetricPairs, Policy, Ruling, is_exact
 from tracekit.nightly.gate.striking import find_striking
 from tracekit.nightly.history.night import (
@@ -164,7 +164,7 @@ def _find_expected_change(case: MetricPairs) -> float:
     """Return the middle of the baseline's changes on the plain scale; 0 without a baseline."""
     if not case.expected:
         return 0.0
-    return plain_change(middle(case.expected), case.gated.scale)
+    return plain_change(shifts.find_middle(case.expected), case.gated.scale)
 
 
 def _decide_outcome(case: MetricPairs, judged: Judged, words: str, wanted_count: int) -> Judged:

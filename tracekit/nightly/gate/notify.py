@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from tracekit.base import TracekitError, UsageError, own_version, processes, programs, write_whole
+from tracekit.base import TracekitError, UsageError, files, own_version, processes, programs
 from tracekit.nightly.gate.report.junit import junit
 from tracekit.nightly.gate.report.model import GateReport
 from tracekit.nightly.gate.report.openmetrics import openmetrics
@@ -25,12 +25,12 @@ WRITERS: dict[str, Callable[[GateReport], bytes]] = {
 }
 
 
-def write_reports(report: GateReport, files: Mapping[str, Path]) -> list[TracekitError]:
+def write_reports(report: GateReport, report_files: Mapping[str, Path]) -> list[TracekitError]:
     """Write reports by name of `WRITERS`; return errors, so that none stops another report."""
     errors: list[TracekitError] = []
-    for name, file in files.items():
+    for name, file in report_files.items():
         try:
-            write_whole(file, WRITERS[name](report))
+            files.write_whole(file, WRITERS[name](report))
         except TracekitError as error:
             errors.append(error)
     return errors

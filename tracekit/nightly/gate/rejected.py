@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tracekit.compare import Shown, middle, shift
+from tracekit.base import verdicts
+from tracekit.compare import shifts
 from tracekit.nightly.gate.judge import quantity_of
 from tracekit.nightly.history.night import Pair, Quantity
 from tracekit.nightly.history.pairs import changes, plain_change
@@ -22,7 +23,7 @@ def rejected_words(capture: Capture, pairs: Sequence[Pair], results: dict[str, Q
         pair_changes = changes(untraced_pairs, gated.metric, gated.scale)
         if pair_changes:
             unit = quantity_of(gated.metric, results).unit
-            formatter = Shown(gated.scale, unit)
+            formatter = verdicts.Shown(gated.scale, unit)
             change_words = _describe(pair_changes, formatter)
             parts.append(f"{gated.metric} {change_words}")
     if not parts:
@@ -30,12 +31,14 @@ def rejected_words(capture: Capture, pairs: Sequence[Pair], results: dict[str, Q
     return f"Measured, but not counted: {', '.join(parts)} in {len(untraced_pairs)} pairs."
 
 
-def _describe(pair_changes: Sequence[float], formatter: Shown) -> str:
+def _describe(pair_changes: Sequence[float], formatter: verdicts.Shown) -> str:
     """Return the middle of changes in words, with its interval if there are enough of them."""
     scale = formatter.scale
-    interval = shift(pair_changes)
+    interval = shifts.find_interval(pair_changes)
     if interval is None:
-        return formatter.format_change(plain_change(middle(pair_changes), scale), None, None)
+        return formatter.format_change(
+            plain_change(shifts.find_middle(pair_changes), scale), None, None
+        )
     middle_change = plain_change(interval.middle, scale)
     lower_bound = plain_change(interval.lower_bound, scale)
     upper_bound = plain_change(interval.upper_bound, scale)

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tracekit.compare import NORMAL_MAD, Scale, shift
+from tracekit.base import verdicts
+from tracekit.compare import shifts
 from tracekit.nightly.history.stretches import (
     PENALTY,
     SHORTEST,
@@ -39,14 +40,14 @@ _DRIFTED = 2.0  # nights of a drift that a step next to it must exceed
 
 
 def steps(
-    values: Sequence[float | None], *, scale: Scale = "ratio", min_change: float = 0.015
+    values: Sequence[float | None], *, scale: verdicts.Scale = "ratio", min_change: float = 0.015
 ) -> tuple[LevelStep, ...]:
     """Return only the steps of `trend`."""
     return trend(values, scale=scale, min_change=min_change).steps
 
 
 def trend(
-    values: Sequence[float | None], *, scale: Scale = "ratio", min_change: float = 0.015
+    values: Sequence[float | None], *, scale: verdicts.Scale = "ratio", min_change: float = 0.015
 ) -> Changes:
     """Find the steps and drifts of at least `min_change` in values of one night each, oldest first.
 
@@ -88,7 +89,7 @@ class _Fitted:
     limit: float
     deviation: float
     places: tuple[int, ...]
-    scale: Scale
+    scale: verdicts.Scale
 
     def to_plain_value(self, value: float) -> float:
         if self.scale != "ratio":
@@ -101,7 +102,7 @@ class _Fitted:
         return math.expm1(change)
 
 
-def _is_usable(value: float, scale: Scale) -> bool:
+def _is_usable(value: float, scale: verdicts.Scale) -> bool:
     if scale == "ratio" and value <= 0:
         return False
     return math.isfinite(value)
@@ -117,7 +118,7 @@ def _deviation(values: Floats, limit: float) -> float:
         apart = values[lag:] - values[:-lag]
         lag_deviations = np.abs(apart - np.median(apart))
         middle = float(np.median(lag_deviations))
-        deviations.append(NORMAL_MAD * middle / math.sqrt(2))
+        deviations.append(shifts.NORMAL_MAD * middle / math.sqrt(2))
     return max(deviations)
 
 
@@ -415,7 +416,7 @@ def _step(fitted: _Fitted, previous_stretch: Stretch, next_stretch: Stretch) -> 
         earliest=fitted.places[dates.earliest],
         latest=fitted.places[dates.latest],
     )
-    interval = shift(new.tolist(), old.tolist())
+    interval = shifts.find_interval(new.tolist(), old.tolist())
     if interval is None:
         return step
     lower_bound = fitted.to_plain_change(interval.lower_bound)

@@ -18,8 +18,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracekit.base import decode_json, units
-from tracekit.compare import middle
+from tracekit.base import documents, units
+from tracekit.compare import shifts
 from tracekit.nightly.history.night import (
     DOCUMENT,
     LEADS,
@@ -56,7 +56,7 @@ def course_in(folder: Path) -> NightSummary | None:
     """Return the summary of the night in a folder; None if it cannot be read."""
     with suppress(OSError, msgspec.MsgspecError):
         content = (folder / DOCUMENT).read_bytes()
-        return decode_json(content, NightSummary)
+        return documents.decode_json(content, NightSummary)
     return None
 
 
@@ -276,7 +276,7 @@ def expected_words(night: Night, accepted: Accepted, metric: str) -> str:
     entry = next(entries_of_capture)
     judged_metrics = (judged for judged in entry.judged if judged.metric == metric)
     judged = next(judged_metrics)
-    middle_change = middle(accepted.changes[metric])
+    middle_change = shifts.find_middle(accepted.changes[metric])
     expected_change = plain_change(middle_change, judged.scale)
     return f"{judged.formatter.change(expected_change)} against the reference"
 

@@ -13,8 +13,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Literal
 
-from tracekit.base import InputError, Overhead
-from tracekit.compare import Scale, Shown
+from tracekit.base import InputError, Overhead, verdicts
 from tracekit.machine import State
 
 
@@ -159,7 +158,7 @@ class Judged:
     metric: str
     unit: str
     better: Literal["lower", "higher", "neither"]
-    scale: Scale = "ratio"
+    scale: verdicts.Scale = "ratio"
     threshold: float = 0.03
     gated: bool = True
     outcome: Outcome | None = None
@@ -176,9 +175,9 @@ class Judged:
     verdict: str = ""
 
     @property
-    def formatter(self) -> Shown:
+    def formatter(self) -> verdicts.Shown:
         """The formatter that puts its changes into words."""
-        return Shown(self.scale, self.unit)
+        return verdicts.Shown(self.scale, self.unit)
 
     @property
     def measured_change(self) -> float | None:

@@ -4,11 +4,11 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from tracekit.base import Scale
+from tracekit.base import verdicts
 from tracekit.nightly.history.night import Pair, Side
 
 
-def changes(pairs: Sequence[Pair], metric: str, scale: Scale) -> tuple[float, ...]:
+def changes(pairs: Sequence[Pair], metric: str, scale: verdicts.Scale) -> tuple[float, ...]:
     """Return the change in each pair that counts, on a scale on which changes add up.
 
     A side's value is the median of its turns; a change is the logarithm of the ratio, else the
@@ -25,7 +25,7 @@ def changes(pairs: Sequence[Pair], metric: str, scale: Scale) -> tuple[float, ..
     return tuple(pair_changes)
 
 
-def change(pair: Pair, metric: str, scale: Scale) -> float | None:
+def change(pair: Pair, metric: str, scale: verdicts.Scale) -> float | None:
     """Return the change in one pair; None if it has none."""
     new = value(pair, metric, "candidate")
     old = value(pair, metric, "reference")
@@ -42,7 +42,7 @@ def change(pair: Pair, metric: str, scale: Scale) -> float | None:
     return None
 
 
-def plain_change(change: float, scale: Scale) -> float:
+def plain_change(change: float, scale: verdicts.Scale) -> float:
     """Return a change from the scale on which changes add up as a ratio less one, or difference."""
     if scale != "ratio":
         return change

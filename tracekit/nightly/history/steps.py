@@ -17,7 +17,8 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from tracekit.compare import NORMAL_MAD, Scale, Shown
+from tracekit.base import verdicts
+from tracekit.compare import shifts
 from tracekit.nightly.history.changes import trend
 from tracekit.nightly.history.night import ANCHORED, Outcome
 from tracekit.nightly.history.stretches import SHORTEST, Floats
@@ -68,15 +69,15 @@ class Series:
     metric: str
     unit: str
     better: Literal["lower", "higher", "neither"]
-    scale: Scale = "ratio"
+    scale: verdicts.Scale = "ratio"
     threshold: float = 0.03
     gated: bool = True
     points: tuple[Point, ...] = ()
 
     @property
-    def formatter(self) -> Shown:
+    def formatter(self) -> verdicts.Shown:
         """The formatter that puts its changes into words."""
-        return Shown(self.scale, self.unit)
+        return verdicts.Shown(self.scale, self.unit)
 
 
 def is_searched(series: Series) -> bool:
@@ -231,7 +232,7 @@ def _estimate_night_variance(changes: Floats, *, steady: bool) -> float:
         return 0.0
     median_difference = np.median(differences)
     deviations = np.abs(differences - median_difference)
-    deviation = NORMAL_MAD * statistics.median(deviations.tolist())
+    deviation = shifts.NORMAL_MAD * statistics.median(deviations.tolist())
     return deviation**2
 
 

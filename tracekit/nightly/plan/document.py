@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tracekit.base import InputError, ToolError, UsageError, files, git, outputs, write_whole
+from tracekit.base import InputError, ToolError, UsageError, files, git, outputs
 
 Route = tuple[str | int, ...]
 
@@ -160,13 +160,13 @@ def write_starter(file: Path = Path(OWN)) -> Path:
         raise UsageError(f"{file} is there already.", hint="Nothing was written over.")
     if not file.parent.is_dir():
         raise UsageError(f"There is no folder {file.parent}.", hint="Make it first.")
-    write_whole(file, text.encode())
+    files.write_whole(file, text.encode())
     return file
 
 
 def _commit(folder: Path) -> str:
     """Return the first digits of the commit that a folder is at; COMMIT if there is none."""
     with suppress(ToolError):
-        answer = git(folder, "rev-parse", "--verify", "--quiet", "--short=12", "HEAD")
+        answer = git.run(folder, "rev-parse", "--verify", "--quiet", "--short=12", "HEAD")
         return answer.stdout.strip() or "COMMIT"
     return "COMMIT"

@@ -7,7 +7,7 @@ have types that msgspec checks; text that represents a value is read first.
 import hashlib
 import re
 import shlex
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,8 +16,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import msgspec
 from msgspec import Meta
 
-from tracekit.base import UsageError, choices, units
-from tracekit.compare import Scale
+from tracekit.base import UsageError, choices, suggest_name, units, verdicts
 from tracekit.machine import THERMAL_PRESSURES, StateLimits
 from tracekit.workload import NeighbourModules, plan
 
@@ -221,7 +220,7 @@ class Gated:
 
     metric: str
     threshold: Annotated[float, Meta(gt=0, le=1e300)] = 0.03
-    scale: Scale = "ratio"
+    scale: verdicts.Scale = "ratio"
     better: Literal["", "lower", "higher"] = ""
     gate: bool = True
 
@@ -318,6 +317,17 @@ class NightPlan:
     state: StateLimits = field(default_factory=StateLimits)
     retries: Annotated[int, Meta(ge=0, le=1000)] = 5
     digest: str = ""
+
+    def select_captures(self, names: Sequence[str]) -> "NightPlan":
+        """Return the plan with only the named captures; raise UsageError if it lacks one."""
+        captures = {capture.name: capture for capture in self.captures}
+        for name in names:
+            if name not in captures:
+                raise UsageError(
+                    f"{self.file} has no capture {name!r}.", hint=suggest_name(name, [*captures])
+                )
+        chosen_captures = tuple(captures[name] for name in captures if name in names)
+        return replace(self, captures=chosen_captures)
 
 
 _LENGTH = 16  # hexadecimal digits

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tracekit.analysis import METRICS, RULES, Better
-from tracekit.base import InputError, UsageError, find_similar, paired, suggest_name
-from tracekit.compare import Scale
+from tracekit.base import InputError, UsageError, find_similar, paired, suggest_name, verdicts
 from tracekit.machine import StateLimits
 from tracekit.nightly.history.night import ANCHORED
 from tracekit.nightly.plan.document import MINIMAL, SHARED, Document, Route, open_document
@@ -35,9 +34,9 @@ _COMMIT_KEYS = ("revision", "merge_base", "previous_night")
 def history_of(text: str, folder: Path) -> str:
     """Return the URL of a history; the file of an SQLite one is relative to the plan's folder."""
     # Every command imports plans; this import takes as long as half of pandas.
-    from tracekit.nightly.history.store.place import place  # noqa: PLC0415
+    from tracekit.nightly.history.store.place import url_of  # noqa: PLC0415
 
-    url = place(text)
+    url = url_of(text)
     if url.get_backend_name() == "sqlite":
         url = url.set(database=str(folder / str(url.database)))
     return url.render_as_string(hide_password=False)
@@ -73,7 +72,9 @@ FOLLOWED = (
 )
 
 
-def find_default_threshold(metric: str, scale: Scale | None = None) -> tuple[Scale, float]:
+def find_default_threshold(
+    metric: str, scale: verdicts.Scale | None = None
+) -> tuple[verdicts.Scale, float]:
     """Return the scale and the threshold of a metric if the plan states none.
 
     Shares differ by points, whole counts by one; others by a ratio, as a workload's own results.

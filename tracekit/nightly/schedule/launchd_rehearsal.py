@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from tracekit.base import ToolError, TracekitError, decode_json, last_words, processes, write_whole
+from tracekit.base import ToolError, TracekitError, documents, files, processes
 from tracekit.nightly.schedule.job import Job
 from tracekit.nightly.schedule.schedulers import Launchd, ask, make_refusal, property_list
 
@@ -64,7 +64,7 @@ def rehearse_under_launchd(
     file = launchd.folder / f"{label}.plist"
     folder = Path(tempfile.mkdtemp(prefix="rehearsal-", dir=job.log.parent))
     try:
-        write_whole(file, plistlib.dumps(_properties(job, label, folder)))
+        files.write_whole(file, plistlib.dumps(_properties(job, label, folder)))
         answer = launchd.load(label)
         if answer.returncode != 0:
             raise make_refusal(answer, "launchd does not take the rehearsal", launchd.hint)
@@ -102,7 +102,7 @@ def _await_end(launchd: Launchd, label: str, folder: Path, seconds: float) -> No
         if last_exit is not None and not (folder / "capture.code").exists():
             raise _make_failure(
                 f"the job ended with {processes.exit_words(last_exit)} before it could record.",
-                last_words(folder / "log.txt"),
+                processes.last_words(folder / "log.txt"),
             )
         if time.monotonic() >= until:
             raise _make_failure(f"it did not end within {seconds:g} s.", "")
@@ -113,12 +113,12 @@ def _judge(folder: Path) -> tuple[str, ...]:
     """Return remarks on a rehearsal that worked; raise ToolError for one that did not."""
     codes = {name: _read_code(folder / f"{name}.code") for name in ("plan", "doctor", "capture")}
     if codes["plan"] != 0:
-        words = last_words(folder / "plan.txt")
+        words = processes.last_words(folder / "plan.txt")
         raise _make_failure(f"the plan ended with {processes.exit_words(codes['plan'])}.", words)
     if codes["doctor"] == ToolError.exit_code:
         raise _make_failure("the doctor found an obstacle.", _failed_facts(folder / "doctor.json"))
     if codes["capture"] not in {_WITH_GPU_WORK, _WITHOUT_GPU_WORK}:
-        words = last_words(folder / "capture.txt")
+        words = processes.last_words(folder / "capture.txt")
         raise _make_failure(
             f"the capture ended with {processes.exit_words(codes['capture'])}.", words
         )
@@ -139,7 +139,7 @@ def _read_code(file: Path) -> int | None:
 def _failed_facts(file: Path) -> str:
     """Return the failed facts of a doctor's document, in words."""
     try:
-        document = decode_json(file.read_bytes(), _DoctorDocument)
+        document = documents.decode_json(file.read_bytes(), _DoctorDocument)
     except (OSError, msgspec.MsgspecError):
         return "Its document cannot be read."
     failed = [fact for fact in document.facts if fact.verdict == "failed"]

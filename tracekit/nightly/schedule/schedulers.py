@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from xml.parsers.expat import ExpatError
 
-from tracekit.base import ToolError, TracekitError, processes, write_whole
+from tracekit.base import ToolError, TracekitError, files, processes
 from tracekit.nightly.schedule.job import Job, names_of
 from tracekit.record import Completed, run
 
@@ -380,8 +380,8 @@ Scheduler = Launchd | Systemd
 
 def files_of(scheduler: Scheduler, job: Job) -> dict[Path, bytes]:
     """Return the files of a job, by their paths; the first has the time at which it is due."""
-    files = _paths(scheduler, job.label)
-    return dict(zip(files, scheduler.contents(job), strict=True))
+    job_files = _paths(scheduler, job.label)
+    return dict(zip(job_files, scheduler.contents(job), strict=True))
 
 
 def find(scheduler: Scheduler, plan: Path) -> tuple[Installed, ...]:
@@ -442,9 +442,9 @@ def _restore(
                 os.utime(file, ns=times)
 
 
-def _start(scheduler: Scheduler, label: str, files: dict[Path, bytes]) -> Completed:
-    for file, content in files.items():
-        write_whole(file, content)
+def _start(scheduler: Scheduler, label: str, job_files: dict[Path, bytes]) -> Completed:
+    for file, content in job_files.items():
+        files.write_whole(file, content)
     return scheduler.load(label)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from tracekit.base import InputError, ToolError, UsageError, processes, quote_path
+from tracekit.base import InputError, ToolError, UsageError, files, processes
 from tracekit.nightly.history.night import Described, Quantity
 from tracekit.nightly.history.night import Side as Role
 from tracekit.nightly.plan.plan import Capture, NightPlan
@@ -54,7 +54,7 @@ class RemoteWorkload:
             raise ToolError(
                 error.message,
                 hint="The interpreter must have this tracekit: run `uv pip install --python "
-                f"{quote_path(python)} .` in its clone, or let the revision bring one by its "
+                f"{files.quote_path(python)} .` in its clone, or let the revision bring one by its "
                 "`setup` or `pythonpath`.",
             ) from None
         if self.hello.protocol != protocol.PROTOCOL:

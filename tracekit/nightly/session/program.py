@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import IO
 
 from tracekit.base import InconclusiveError, RecordingError, ToolError, processes, programs, system
-from tracekit.base import last_words as _last_words
 from tracekit.record import Supervisor
 
 
@@ -139,7 +138,7 @@ def run_timed(program: Program, supervisor: Supervisor, limit: float) -> Program
 
 def last_words(log: Path, since: int = 0) -> str:
     """Return the end of a log, from the byte `since`, as a sentence; empty for an empty log."""
-    text = _last_words(log, since)
+    text = processes.last_words(log, since)
     return f" Its last words: {text}" if text else ""
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from tracekit.analysis import load
+from tracekit.analysis import Result
 from tracekit.base import (
     InconclusiveError,
     Recording,
@@ -63,7 +63,7 @@ def _traced_pair(prepared: PreparedCapture, session: int, number: int, watch: Wa
         name = f"{variant.role}-{session}-{number}"
         recording = Recording(prepared.own_folder / name)
         recording, is_complete = _capture(prepared, variant, recording)
-        result = load(recording.result_file)
+        result = Result.load(recording.result_file)
         for metric in result.results:
             prepared.results[metric.name] = Quantity(metric.unit, metric.better.value)
         values[variant.role] = traced_values(result)
@@ -114,7 +114,7 @@ def _capture(
             hint=f"Its files are in {recording.folder}; to repeat it by hand: {program.line}",
         )
     try:
-        load(recording.result_file)
+        Result.load(recording.result_file)
     except TracekitError as error:
         raise ToolError(
             f"The traced capture of {name} left no result that can be read: {error.message}",

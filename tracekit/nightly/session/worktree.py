@@ -17,19 +17,16 @@ from pathlib import Path
 import msgspec
 
 from tracekit.base import (
-    REPOSITORY_VARIABLES,
     RecordingError,
     ToolError,
     TracekitError,
     UsageError,
-    complaint,
-    done,
+    documents,
     files,
     git,
     locks,
     make_timestamp,
     processes,
-    save,
     system,
 )
 from tracekit.nightly.history.night import ANCHORED, ReferenceKind
@@ -46,7 +43,7 @@ class Repository:
     def commit(self, revision: str) -> str:
         """Return the full commit that a revision names."""
         commit_expression = f"{revision}^{{commit}}"
-        answer = git(
+        answer = git.run(
             self.top, "rev-parse", "--verify", "--quiet", "--end-of-options", commit_expression
         )
         if answer.returncode == 0:
@@ -59,7 +56,7 @@ class Repository:
 
     def branch_point(self, branch: str) -> str:
         """Return the commit at which HEAD left a branch."""
-        answer = git(self.top, "merge-base", "HEAD", self.commit(branch))
+        answer = git.run(self.top, "merge-base", "HEAD", self.commit(branch))
         if answer.returncode != 0:
             raise UsageError(
                 f"HEAD and {branch} have no commit in common in the repository {self.top}.",
@@ -69,7 +66,7 @@ class Repository:
 
     def has_tag(self, name: str) -> bool:
         """Tell whether there is a tag of that name: a revision that stays."""
-        answer = git(self.top, "show-ref", "--quiet", "--verify", f"refs/tags/{name}")
+        answer = git.run(self.top, "show-ref", "--quiet", "--verify", f"refs/tags/{name}")
         return answer.returncode == 0
 
     def find_relative_path(self, path: Path) -> Path | None:
@@ -111,10 +108,10 @@ def _is_fixed(revision: str, repository: Repository) -> bool:
 
 def repository(folder: Path) -> Repository:
     """Return the repository whose work tree holds a folder."""
-    answer = git(folder, "rev-parse", "--show-toplevel")
+    answer = git.run(folder, "rev-parse", "--show-toplevel")
     if answer.returncode == 0 and answer.stdout.strip():
         return Repository(Path(answer.stdout.strip()).resolve())
-    message = complaint(answer)
+    message = git.complaint(answer)
     reason = ""
     if message and "not a git repository" not in message:
         # There may be another reason, such as a folder that belongs to somebody else.
@@ -166,7 +163,7 @@ class Worktree:
         """
         with suppress(ToolError):
             if self.note.is_file() and self.folder.is_dir():
-                head = done(self.folder, "rev-parse", "--verify", "--quiet", "HEAD")
+                head = git.check_output(self.folder, "rev-parse", "--verify", "--quiet", "HEAD")
                 return head.strip() == self.commit and not self.changed_files
         return False
 
@@ -174,7 +171,7 @@ class Worktree:
     def changed_files(self) -> str:
         """Git's lines on tracked files that differ from the commit; empty without any."""
         arguments = ("status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all")
-        return done(self.folder, *arguments).strip()
+        return git.check_output(self.folder, *arguments).strip()
 
 
 @contextmanager
@@ -205,9 +202,11 @@ def _place(repository: Repository) -> Path:
 def _make(worktree: Worktree, bounds: Bounds) -> None:
     repository = worktree.repository
     folder = worktree.folder
-    done(repository.top, "worktree", "prune")
+    git.check_output(repository.top, "worktree", "prune")
     folder_name = str(folder)
-    done(repository.top, "worktree", "add", "--force", "--detach", folder_name, worktree.commit)
+    git.check_output(
+        repository.top, "worktree", "add", "--force", "--detach", folder_name, worktree.commit
+    )
     if worktree.setup:
         _set_up(worktree, bounds)
     changed = worktree.changed_files
@@ -218,7 +217,7 @@ def _make(worktree: Worktree, bounds: Bounds) -> None:
             hint="Let it write only files that the repository does not track.",
         )
     made = make_timestamp()
-    save(
+    documents.save(
         worktree.note,
         {"commit": worktree.commit, "setup": worktree.setup, "made": made},
     )
@@ -226,7 +225,7 @@ def _make(worktree: Worktree, bounds: Bounds) -> None:
 
 def _set_up(worktree: Worktree, bounds: Bounds) -> None:
     env = dict(os.environ)
-    for name in REPOSITORY_VARIABLES | OF_ANOTHER:
+    for name in git.REPOSITORY_VARIABLES | OF_ANOTHER:
         env.pop(name, None)
     worktree.log.unlink(missing_ok=True)
     program = Program(worktree.setup, env, worktree.folder, worktree.log)
@@ -241,9 +240,9 @@ def _set_up(worktree: Worktree, bounds: Bounds) -> None:
 
 def _remove(repository: Repository, folder: Path) -> None:
     """Remove a work tree and git's record of it; raise ToolError if somebody locked it."""
-    removed = git(repository.top, "worktree", "remove", "--force", str(folder))
+    removed = git.run(repository.top, "worktree", "remove", "--force", str(folder))
     if "locked" in removed.stderr:
-        raise ToolError(f"The work tree {folder} cannot be made again: {complaint(removed)}")
+        raise ToolError(f"The work tree {folder} cannot be made again: {git.complaint(removed)}")
     try:
         folder.with_suffix(".json").unlink(missing_ok=True)
         if folder.is_symlink() or folder.is_file():

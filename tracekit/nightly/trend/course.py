@@ -26,7 +26,7 @@ from tracekit.nightly.history.night import (
 )
 from tracekit.nightly.history.steps import Series
 from tracekit.nightly.history.store.decisions import Missed
-from tracekit.report import flat
+from tracekit.report import text
 
 Better = Literal["lower", "higher", "neither"]
 Tone = Literal["error", "warning", "unclear", "good", "plain"]
@@ -414,7 +414,7 @@ def _facts(fared: Fared) -> Mapping[str, str]:
     if night is None or entry is None:
         return {}
     facts: dict[str, str] = {}
-    for name, value in flat(night.environment):
+    for name, value in text.flat(night.environment):
         facts[_SPELLED.get(name, name)] = value
     facts["plan"] = units.short_commit(night.digest)
     facts["backend"] = entry.backend

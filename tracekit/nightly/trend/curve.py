@@ -36,7 +36,7 @@ from tracekit.nightly.trend.picture import (
     lines,
     nights,
 )
-from tracekit.report import chart, heading
+from tracekit.report import chart, text
 
 RECENT = 120  # nights that all have marks; of older nights only the striking ones have marks
 _WIDE = 960
@@ -165,7 +165,7 @@ def picture_of(curve: Curve) -> Picture:
         panels = (_values(curve, _HIGH, dates=True),)
     else:
         panels = (_values(curve, _FLAT, dates=True),)
-    title = f"{series.capture}: {heading(series.metric)}"
+    title = f"{series.capture}: {text.heading(series.metric)}"
     summary = summary_of(curve)
     lane = (nights(list(_lane(curve))),)
     return Picture(

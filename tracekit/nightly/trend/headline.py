@@ -18,7 +18,7 @@ from tracekit.nightly.trend.course import (
     format_count,
     state_of,
 )
-from tracekit.report import heading
+from tracekit.report import text
 
 _FRESH = timedelta(hours=36)  # a night a day, and half a day for one that is late
 
@@ -189,4 +189,4 @@ def deciding_words(judged: Judged) -> str:
         words = f"{units.quantity(judged.candidate, judged.unit)}, not compared"
     else:
         words = judged.formatter.format_change(judged.change, judged.low, judged.high)
-    return f"{heading(judged.metric)} {words}"
+    return f"{text.heading(judged.metric)} {words}"

@@ -8,7 +8,7 @@ from tracekit.nightly.history.steps import Series
 from tracekit.nightly.history.trend_changes import Changes, LevelStep, Ramp
 from tracekit.nightly.trend.course import WAYS, Course, day, days, describe_changes, direction
 from tracekit.nightly.trend.curve import rate_words
-from tracekit.report import heading
+from tracekit.report import text
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def join_changes(rows: Sequence[ListedChange]) -> list[ListedChange]:
     for row in rows:
         for place, joined_row in enumerate(joined):
             if joined_row.is_with(row):
-                words = f"{heading(row.series.metric)} {row.change}"
+                words = f"{text.heading(row.series.metric)} {row.change}"
                 also = (*joined_row.also, words)
                 joined[place] = replace(joined_row, also=also)
                 break

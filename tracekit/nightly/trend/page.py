@@ -6,7 +6,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from tracekit.base import units
+from tracekit.base import streams, units
 from tracekit.machine import window_words
 from tracekit.nightly.history.night import (
     KINDS,
@@ -47,7 +47,7 @@ from tracekit.nightly.trend.listed_changes import (
     list_changes,
 )
 from tracekit.nightly.trend.picture import NightAxis, svg
-from tracekit.report import Redact, document, environment_of, heading, text
+from tracekit.report import Redact, document, environment_of, text
 
 FEW_FOLLOWED = 12  # as many compact charts are open from the start
 MOST_CHANGES = 12
@@ -190,7 +190,7 @@ def _section(
             small_figures.append(figure)
     hidden_names: list[str] = []
     for series in course.series:
-        name = heading(series.metric)
+        name = text.heading(series.metric)
         if series not in course.shown:
             hidden_names.append(name)
     is_thinned = any(len(series.points) > RECENT for series in course.series)
@@ -214,7 +214,7 @@ def _section(
 
 def _figure(curve: Curve, redact: Redact) -> dict[str, Any]:
     picture = picture_of(curve)
-    drawing = svg(picture, lambda words: text.visible(redact(words)))
+    drawing = svg(picture, lambda words: streams.visible(redact(words)))
     return {
         "series": curve.series,
         "summary": picture.summary,

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from tracekit.base import InconclusiveError, TracekitError, files, save, units
+from tracekit.base import InconclusiveError, TracekitError, documents, files, units
 from tracekit.base import capabilities as base_capabilities
 from tracekit.record.direct_reading import KnownBundles, note_file, read_note, recall
 from tracekit.record.doctor.checks import (
@@ -41,7 +41,7 @@ def _file(identity: base_capabilities.Identity, folder: Path) -> Path:
 
 def keep(capabilities: base_capabilities.Capabilities, folder: Path) -> None:
     """Write the matrix in place of an older one of the same machine; raise RecordingError."""
-    save(_file(capabilities.identity, folder), capabilities)
+    documents.save(_file(capabilities.identity, folder), capabilities)
 
 
 def recall_probe(

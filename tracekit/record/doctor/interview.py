@@ -15,7 +15,7 @@ from pathlib import Path
 from subprocess import TimeoutExpired
 from typing import Self
 
-from tracekit.base import TracekitError, processes, run
+from tracekit.base import TracekitError, processes
 from tracekit.record.beliefs import LongerThan, Value, list_texts
 from tracekit.record.doctor.interpreters import Interpreter
 from tracekit.record.supervisor import Supervisor
@@ -237,7 +237,7 @@ class Trial:
         began = time.monotonic()
         start = self.interview.supervisor.start
         try:
-            done = run(argv, self.remaining, env=env or self.environment(), start=start)
+            done = processes.run(argv, self.remaining, env=env or self.environment(), start=start)
         except TimeoutExpired:
             raise OutOfTimeError(
                 f"xctrace {words[0]} did not end within {self.limit:g} s"

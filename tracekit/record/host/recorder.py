@@ -18,11 +18,10 @@ from tracekit.base import (
     Overhead,
     Recording,
     UsageError,
-    last_words,
+    documents,
     make_timestamp,
     own_version,
     processes,
-    save,
     system,
 )
 from tracekit.machine import describe
@@ -258,7 +257,7 @@ def complete_report(
     report = workload_journal.fold(journal)
     if not report.complete:
         report = workload_journal.mark_unclosed(report, _failure(ending, report))
-        save(recording.workload_file, report)
+        documents.save(recording.workload_file, report)
     if report.state == "failed" and report.exit_code == UsageError.exit_code:
         raise UsageError(report.error, report.hint)
     return report
@@ -366,7 +365,7 @@ def _record(
     try:
         name = Path(target.argv[0]).name  # the process itself may still be about to become it
         session = replace(new_session, pid=child.pid, name=name, arguments=target.argv[1:])
-        save(recording.host_session, session)
+        documents.save(recording.host_session, session)
         listener = Listener(target.journal)
         with closing(Sampler(child.pid, recording.host_samples)) as sampler:
             end = watch(
@@ -383,7 +382,7 @@ def _record(
     if end is End.EXITED and child.exit_status == 0 and listener.limited:
         reason = End.LIMIT
     session = close(recording, session, reason.value, child.exit_status)
-    ending = Ending(session, end, last_words(recording.host_errors), is_stopped)
+    ending = Ending(session, end, processes.last_words(recording.host_errors), is_stopped)
     report = complete_report(ending, target.journal, recording)
     return summarize_recording(ending, report, target.argv)
 
@@ -414,7 +413,7 @@ def _record_attached(
     prepare_bundle(recording)
     session = _begin_session("attached", pace)
     session = replace(session, pid=target.pid, name=process_name(target.pid))
-    save(recording.host_session, session)
+    documents.save(recording.host_session, session)
     with closing(Sampler(target.pid, recording.host_samples)) as sampler:
         end = watch(sampler, Listener(None), pace, progress, running=is_running)
     session = close(recording, session, end.value)

@@ -14,12 +14,10 @@ from tracekit.base import (
     Process,
     Recording,
     RecordingError,
-    decode_json,
+    documents,
     files,
     make_timestamp,
     own_version,
-    save,
-    write_whole,
 )
 from tracekit.tables import Toc, TocRun, toc
 
@@ -71,7 +69,7 @@ def close(
         end_reason=reason,
         exit_status=status,
     )
-    save(recording.host_session, closed)
+    documents.save(recording.host_session, closed)
     return closed
 
 
@@ -79,7 +77,7 @@ def load_session(recording: Recording) -> HostSession:
     """Read `session.json`; raise RecordingError without one, InputError if it cannot be read."""
     file = recording.host_session
     try:
-        return decode_json(files.read_input(file), HostSession)
+        return documents.decode_json(files.read_input(file), HostSession)
     except FileNotFoundError:
         raise RecordingError(f"{file.parent} holds no recording of the host recorder.") from None
     except msgspec.MsgspecError as error:
@@ -126,7 +124,7 @@ def write_toc(
         processes=(session.process,),
         tables=tuple(tables),
     )
-    write_whole(path, toc.toc_text(Toc((run,))).encode())
+    files.write_whole(path, toc.toc_text(Toc((run,))).encode())
 
 
 def _termination_reason(exit_status: int | None) -> str:

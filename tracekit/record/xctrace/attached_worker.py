@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracekit.base import Recording, ToolError, UsageError, last_words, processes, save
+from tracekit.base import Recording, ToolError, UsageError, documents, processes
 from tracekit.record.recorder import Attach, Progress, Warmed, start_error
 from tracekit.record.xctrace.command import own_environment
 from tracekit.record.xctrace.command_line import RecordedSubject
@@ -160,7 +160,7 @@ def report_of(
     if report.complete or child is None:
         return report
     report = workload_journal.mark_unclosed(report, _describe_end(child, recording))
-    save(recording.workload_file, report)
+    documents.save(recording.workload_file, report)
     return report
 
 
@@ -169,7 +169,7 @@ def _describe_end(child: processes.Child, recording: Recording) -> str:
         return "The workload did not end when it was asked to, and was killed."
     how = processes.exit_words(child.exit_status)
     message = f"The workload ended with {how} before it closed its account."
-    words = last_words(errors_file(recording))
+    words = processes.last_words(errors_file(recording))
     if words:
         return f"{message} Its last words: {words}"
     return message

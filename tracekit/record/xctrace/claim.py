@@ -18,15 +18,14 @@ import msgspec
 import psutil
 
 from tracekit.base import (
-    Holder,
     Recording,
     RecordingError,
     ToolError,
     TracekitError,
     UsageError,
+    documents,
     files,
     locks,
-    save,
     shared_lock,
 )
 from tracekit.record.supervisor import Supervisor, size
@@ -128,10 +127,10 @@ class Premises:
         if new_files - known_files:
             # Saved first: to ask which processes have them open takes long, and may be interrupted.
             known_files |= new_files
-            save(ledger, sorted(map(str, known_files)))
+            documents.save(ledger, sorted(map(str, known_files)))
         leftover_files = frozenset(path for path in known_files if not self._remove_if_unused(path))
         if leftover_files != known_files:
-            save(ledger, sorted(map(str, leftover_files)))
+            documents.save(ledger, sorted(map(str, leftover_files)))
         return new_files & leftover_files
 
     def _remove_if_unused(self, path: Path) -> bool:
@@ -217,7 +216,9 @@ def _stop(pid: int) -> str:
 
 
 @contextmanager
-def hold_user_lock(folder: Path, lock_folder: Path) -> Generator[tuple[int | None, Holder | None]]:
+def hold_user_lock(
+    folder: Path, lock_folder: Path
+) -> Generator[tuple[int | None, locks.Holder | None]]:
     """Hold the lock of this user on this machine, noted in `lock_folder`, to record into `folder`.
 
     The system frees it when the last process that has it open ends. The block gets the lock's
@@ -247,7 +248,7 @@ def _machine_locked() -> Generator[tuple[int | None, str]]:
         ) from None
 
 
-def _make_held_error(holder: Holder | None) -> ToolError:
+def _make_held_error(holder: locks.Holder | None) -> ToolError:
     wait = "Only one recorder can run at a time; wait for it."
     if holder is None:
         return ToolError("Another recording runs on this machine.", hint=wait)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracekit.base import ToolError, processes
-from tracekit.base import run as run_to_its_end
 from tracekit.record.beliefs import choose_truth, list_codes
 from tracekit.record.recorder import start_error
 from tracekit.record.supervisor import Supervisor
@@ -142,7 +141,7 @@ def run(argv: tuple[str, ...], timeout: float, supervisor: Supervisor | None = N
     log.debug("run %s", shlex.join(argv))
     start = processes.start_child if supervisor is None else supervisor.start
     try:
-        finished_process = run_to_its_end(argv, timeout, env=tool_environment(), start=start)
+        finished_process = processes.run(argv, timeout, env=tool_environment(), start=start)
     except OSError as error:
         raise start_error(argv, error) from error
     except subprocess.TimeoutExpired as error:

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from tracekit.base import InputError, ToolError, quote_path
+from tracekit.base import InputError, ToolError, files
 from tracekit.record.xctrace.command import check
 from tracekit.record.xctrace.tool import Xctrace
 
@@ -61,7 +61,7 @@ def offer_recovery(error: ToolError, bundle: Path) -> ToolError:
     """Return the error of a bundle that does not open, with advice to recover it if it may work."""
     if not can_recover(bundle):
         return error
-    command = f"tracekit runs recover {quote_path(bundle)}"
+    command = f"tracekit runs recover {files.quote_path(bundle)}"
     advice = f"`{command}` makes a run of the raw data in its bundle."
     return ToolError(error.message, hint=f"{error.hint} {advice}".strip())
 

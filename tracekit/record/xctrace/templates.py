@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from xml.parsers.expat import ExpatError
 
-from tracekit.base import InputError, UsageError, outputs, write_whole
+from tracekit.base import InputError, UsageError, outputs
 from tracekit.base import files as base_files
 from tracekit.record.xctrace.tool import Xctrace
 from tracekit.workload import plan
@@ -334,7 +334,7 @@ def draft(
 def write(output: Path, content: bytes) -> Path:
     """Write a template into a new file; raise UsageError if it exists by now, or RecordingError."""
     _require_new(output)
-    write_whole(output, content)
+    base_files.write_whole(output, content)
     return output
 
 

@@ -1,6 +1,6 @@
 """The checks: passed, not possible with the reason why, or failed to run."""
 
-from tracekit.analysis import Result, RuleCheck, Status, reasons
+from tracekit.analysis import Result, RuleCheck, Status
 from tracekit.report.panel import Context, Tables, panel
 
 
@@ -10,4 +10,4 @@ def checks(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel'
     checks_by_status: dict[str, list[RuleCheck]] = {str(status): [] for status in Status}
     for check in result.checks:
         checks_by_status[str(check.status)].append(check)
-    return {**checks_by_status, "reasons": reasons(result.checks, Status.ABSTAINED)}
+    return {**checks_by_status, "reasons": result.reasons(Status.ABSTAINED)}

@@ -1,8 +1,9 @@
 """The findings, the worst first, each with its advice and its evidence."""
 
-from tracekit.analysis import Result, Severity, saving_range
+from tracekit.analysis import Result
 from tracekit.report.panel import Context, Tables, panel
 from tracekit.report.panels.verdict import verdict_of
+from tracekit.tables import Severity
 
 MOST_WINDOWS = 8
 _SIGNS = {Severity.ERROR: "✕", Severity.WARNING: "▲", Severity.NOTE: "●"}
@@ -14,7 +15,6 @@ def findings(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a pane
     return {
         "findings": result.findings,
         "verdict_advice": verdict_of(result).message,
-        "saving_range": saving_range,
         "signs": _SIGNS,
         "most": MOST_WINDOWS,
         "checked": len(result.checks),

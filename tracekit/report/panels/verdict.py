@@ -20,6 +20,7 @@ from tracekit.report.panel import (
     panel,
     rows,
 )
+from tracekit.tables import Severity
 
 MOST_NUMBERS = 4
 _SERVED = ("ttft_p50", "tpot_p50", "tokens_per_second", "request_rate_served")
@@ -180,7 +181,7 @@ def _of_samples(result: Result, tables: Tables) -> PageVerdict | None:
     """Sum up a recording without GPU work; None for others, or if a fault was found."""
     if not is_without_gpu_work(tables):
         return None
-    if any(finding.severity is not analysis.Severity.NOTE for finding in result.findings):
+    if any(finding.severity is not Severity.NOTE for finding in result.findings):
         return None
     replayed = rows(tables, REPLAY).frame
     if len(replayed):
@@ -214,12 +215,12 @@ def verdict_of(result: Result) -> PageVerdict:
         return _without_fault(result.checks)
     first_finding = judged[0]
     line = analysis.headline(first_finding)
-    if first_finding.severity is analysis.Severity.ERROR:
+    if first_finding.severity is Severity.ERROR:
         line = f"Do not trust these numbers yet. {line}"
     return PageVerdict(_TONES[first_finding.severity], line, first_finding.advice)
 
 
-_TONES = {analysis.Severity.ERROR: "error", analysis.Severity.WARNING: "warning"}
+_TONES = {Severity.ERROR: "error", Severity.WARNING: "warning"}
 
 
 def _without_fault(checks: tuple[analysis.RuleCheck, ...]) -> PageVerdict:

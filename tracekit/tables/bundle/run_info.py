@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from tracekit.base import Process, write_whole
+from tracekit.base import Process, files
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.cells.encodings import ALL_64, BIAS, UNITS
 from tracekit.tables.bundle.container.keyed import Archive, ArchivedPart
@@ -453,7 +453,7 @@ def toc_of(bundle: Bundle) -> Toc:
 
 def write_toc(bundle: Bundle, path: Path) -> None:
     """Write the table of contents as `xctrace export --toc` would, with names and arguments."""
-    write_whole(path, toc_text(toc_of(bundle)).encode())
+    files.write_whole(path, toc_text(toc_of(bundle)).encode())
 
 
 VERIFIED_BUILDS = ("17A5295f", "17C529")

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import msgspec
 
-from tracekit.base import InputError, Recording, programs, save
+from tracekit.base import InputError, Recording, documents, programs
 from tracekit.workload.journal import ClockAnchor, Journal, fold
 from tracekit.workload.plan import Plan
 
@@ -69,7 +69,7 @@ class Spec:
 
     def save(self, path: Path) -> None:
         """Write it as JSON; raise RecordingError if that fails."""
-        save(path, msgspec.to_builtins(self, enc_hook=str))
+        documents.save(path, msgspec.to_builtins(self, enc_hook=str))
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -116,4 +116,4 @@ class Account:
 
     def save(self) -> None:
         """Write `workload.json` from all marks so far."""
-        save(self._report, fold(self._journal.path))
+        documents.save(self._report, fold(self._journal.path))

@@ -13,16 +13,16 @@ from lxml import etree
 from gate_night import make_pairs
 from page_words import readable
 from tracekit.analysis.result import Better
+from tracekit.base.documents import encode_json
 from tracekit.base.errors import TracekitError
-from tracekit.base.recording import as_json
 from tracekit.base.verdicts import Verdict
 from tracekit.cli import compare as compare_command
 from tracekit.cli import gate as gate_command
 from tracekit.compare.compare import Comparison, overall
 from tracekit.compare.page import heading, render_comparison
-from tracekit.compare.paired import shift
+from tracekit.compare.shifts import find_interval
 from tracekit.compare.spread import Limits
-from tracekit.compare.verdicts import Change, judge_interval
+from tracekit.compare.verdicts import Change
 from tracekit.nightly.gate import judge
 from tracekit.nightly.gate.report import text
 from tracekit.nightly.gate.report.junit import junit
@@ -75,7 +75,7 @@ def require_agreement(report: GateReport, verdict: Verdict, better: Better) -> N
     code = verdict.exit_code
     assert CODES[report.outcome] == code
     assert code_of(gate_command.end, report, []) == code
-    document = json.loads(as_json(report))
+    document = json.loads(encode_json(report))
     [suite] = document["suites"]
     [case] = suite["cases"]
     assert (case["verdict"], CODES[case["outcome"]]) == (verdict, code)
@@ -102,7 +102,7 @@ def require_agreement(report: GateReport, verdict: Verdict, better: Better) -> N
     assert escape_markdown(sentence) in page
     marks = {0: "✅", 1: "❌", 4: "❔"}
     assert page.startswith(f"## {marks[code]} ")
-    [row] = text.verdicts(report)
+    [row] = text.verdict_rows(report)
     assert row[0] == case["outcome"]
     assert row[2] == sentence
 
@@ -162,7 +162,7 @@ def test_a_comparison_agrees_with_itself_and_with_a_night_of_the_same_pairs(
     assert said_in(heading(compared).partition(": ")[2], better) is verdict
     assert heading(compared).lower().startswith(verdict.words)
     assert code_of(compare_command.end, compared) == verdict.exit_code
-    document = json.loads(as_json(compared))
+    document = json.loads(encode_json(compared))
     assert document["verdict"] == document["changes"][0]["verdict"] == verdict
     page = readable(render_comparison(compared, [], [], redact=str))
     assert f"{verdict.words} {compared.reason}".lower() in page.lower()
@@ -175,10 +175,10 @@ def comparison(
 ) -> Comparison:
     """Judge pairs as `ab` does."""
     changes = [change for session_changes in sessions for change in session_changes]
-    interval = shift(changes)
+    interval = find_interval(changes)
     assert interval is not None
     base_change = Change(METRIC, unit, better, 100.0, 100.0, deciding=True)
-    verdict, reason = judge_interval(interval, base_change, limits, sessions)
+    verdict, reason = base_change.judge_interval(interval, limits, sessions)
     middle, lower_bound, upper_bound = (
         plain_change(end, "ratio")
         for end in (interval.middle, interval.lower_bound, interval.upper_bound)

@@ -21,6 +21,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as prometheus_of
 
 from gate_night import FINE, NIGHT, SAME, SLOWER
+from tracekit.base.streams import visible
 from tracekit.nightly.gate.report import text as words
 from tracekit.nightly.gate.report.junit import junit
 from tracekit.nightly.gate.report.model import CAPTURE, Case, GateReport, Suite, of_night
@@ -28,7 +29,6 @@ from tracekit.nightly.gate.report.openmetrics import openmetrics
 from tracekit.nightly.gate.report.sarif import sarif
 from tracekit.nightly.history.night import LEADS, Judged, Outcome
 from tracekit.report.markdown import escape_markdown
-from tracekit.report.text import visible
 
 ROOT = Path(__file__).parents[4]
 SCHEMAS = Path(os.environ.get("TRACEKIT_SCHEMAS", ROOT / ".schemas"))
@@ -40,13 +40,15 @@ def schema(archive: str, member: str) -> bytes:
         with tarfile.open(file) as packed:
             for name in packed.getnames():
                 if name.endswith(member):
-                    return packed.extractfile(name).read()
+                    member_file = packed.extractfile(name)
+                    assert member_file is not None, f"{name} is a folder"
+                    return member_file.read()
     pytest.skip(f"no {archive} with {member} in {SCHEMAS}; `just schemas` fetches it")
 
 
 def terminal(report: GateReport) -> str:
     """Return what a terminal shows, cells with bars between them."""
-    rows = [*words.verdicts(report)]
+    rows = [*words.verdict_rows(report)]
     for title, columns, cells in words.tables(report):
         rows += [(f"{title}:",), columns, *cells]
     return "".join(f"{' | '.join(row)}\n" for row in rows)
@@ -235,7 +237,7 @@ def test_every_surface_says_how_a_night_ended(
         if annotation.startswith("::error title=Regr")
     ]
     assert len(annotations) == len(read_sarif_run(report)["results"]) == len(worse)
-    assert outcome in {row[0] for row in words.verdicts(report)}
+    assert outcome in {row[0] for row in words.verdict_rows(report)}
 
 
 def _of_junit(report: GateReport) -> set[Outcome]:

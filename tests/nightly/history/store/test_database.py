@@ -24,11 +24,11 @@ from tracekit.nightly.history.night import Night
 from tracekit.nightly.history.store.database import as_error, database, require_tables
 from tracekit.nightly.history.store.documents import append
 from tracekit.nightly.history.store.migrations import MIGRATIONS, VERSION_TABLE, VERSIONS
-from tracekit.nightly.history.store.place import describe_url, file_of, place
+from tracekit.nightly.history.store.place import describe_url, file_of, url_of
 from tracekit.nightly.history.store.schema import METADATA
 from tracekit.nightly.history.store.store import Store
 
-SERVER = place("postgresql://ada:geheim77@db.local:5433/tracekit?sslpassword=other88")
+SERVER = url_of("postgresql://ada:geheim77@db.local:5433/tracekit?sslpassword=other88")
 COUNT = "SELECT count(*) FROM nights"
 
 
@@ -70,7 +70,7 @@ def test_a_place_is_read_as_people_write_it() -> None:
         ("postgresql+psycopg://localhost:5433/t?sslmode=require",
          "postgresql+psycopg://localhost:5433/t?sslmode=require", "postgresql://localhost:5433/t"),
     ):  # fmt: skip
-        url = place(text)
+        url = url_of(text)
         assert (str(url), describe_url(url)) == (expected_url, is_shown), text
         assert file_of(text) == (Path(is_shown).absolute() if "sqlite" in expected_url else None)
 

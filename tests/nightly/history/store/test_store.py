@@ -17,8 +17,8 @@ from sqlalchemy import insert, text
 
 from played_nights import Played
 from stored_nights import ENVIRONMENT, entry_of, judged_of, night_of, pair_of, sql
+from tracekit.base.documents import save
 from tracekit.base.errors import InputError, RecordingError, TracekitError, UsageError
-from tracekit.base.recording import save
 from tracekit.nightly.history.night import Described, Judged, Night, Outcome, Pair
 from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.documents import cut_short, judgement_rows, moment, night_in

@@ -10,7 +10,7 @@ import numpy as np
 from nights.divisive import change_points
 from nights.noise import METRIC, Floats, Noise, histories, pairs
 from nights.rates import Rate
-from tracekit.compare.paired import middle
+from tracekit.compare.shifts import find_middle
 from tracekit.nightly.history.changes import steps
 from tracekit.nightly.history.pairs import changes
 
@@ -65,7 +65,7 @@ def changes_over_nights(within: float, count: int, random: np.random.Generator) 
     """Make series of the change from the reference, one session of ten pairs a night."""
     noise = Noise("", within=within)
     nights = [
-        middle(changes(pairs(noise, 0.0, _RUNS, 1, random), METRIC, "ratio"))
+        find_middle(changes(pairs(noise, 0.0, _RUNS, 1, random), METRIC, "ratio"))
         for _ in range(count * NIGHTS)
     ]
     return np.array(nights).reshape(count, NIGHTS)

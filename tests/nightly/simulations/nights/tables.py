@@ -12,7 +12,7 @@ from nights.others import GATES
 from nights.ours import Design, Ended, alarms_since, judged_nights
 from nights.rates import Rate, table
 from nights.series import FINDERS, SERIES, seen
-from tracekit.compare.paired import shift
+from tracekit.compare.shifts import find_interval
 from tracekit.nightly.history.night import Outcome
 
 _NIGHTS = 30
@@ -129,7 +129,7 @@ def coverage(effort: Effort) -> str:
         row = [words]
         for count in _COUNTS:
             random = np.random.default_rng(effort.seed)
-            found = (shift(drawn(random, count).tolist()) for _ in range(effort.nights))
+            found = (find_interval(drawn(random, count).tolist()) for _ in range(effort.nights))
             held = sum(one is not None and one.lower_bound <= 0 <= one.upper_bound for one in found)
             row.append(Rate(held, effort.nights).whole)
         rows.append(row)

@@ -9,10 +9,10 @@ from typing import Any
 
 from lxml import etree
 
+from tracekit.base import streams
 from tracekit.nightly.gate.report.model import Case, GateReport, Suite
 from tracekit.nightly.gate.report.text import NOTHING, numbers, sentences
 from tracekit.nightly.history.night import Outcome
-from tracekit.report import visible
 
 _TAGS: dict[Outcome | None, str] = {
     Outcome.REGRESSION: "failure",
@@ -118,4 +118,4 @@ def _attributes(**values: str) -> dict[str, str]:
 
 def _text(text: str) -> str:
     """Return the text in which visible characters replace those that XML lacks or nobody sees."""
-    return visible(text).translate({0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD})
+    return streams.visible(text).translate({0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD})

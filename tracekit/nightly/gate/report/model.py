@@ -14,17 +14,8 @@ from datetime import datetime
 from pathlib import PurePath
 from typing import Any, Literal
 
-from tracekit.compare import (
-    Change,
-    Comparison,
-    FindingChange,
-    Scale,
-    Verdict,
-    limit_of,
-    page,
-    sentence,
-    shown_of,
-)
+from tracekit.base import Verdict, verdicts
+from tracekit.compare import Change, Comparison, FindingChange, page
 from tracekit.machine import window_words
 from tracekit.nightly.gate.decision import OUTCOMES
 from tracekit.nightly.gate.judge import advise
@@ -62,7 +53,7 @@ class Case:
     message: str = ""
     unit: str = ""
     better: Literal["lower", "higher", "neither"] = "neither"
-    scale: Scale = "ratio"
+    scale: verdicts.Scale = "ratio"
     candidate: float | None = None
     reference: float | None = None
     change: float | None = None
@@ -188,10 +179,10 @@ def _metric(change: Change, compared: Comparison) -> Case:
         outcome = OUTCOMES[verdict]
     message = change.reason
     if change.change is not None:
-        words = sentence(change, compared.limits) or "not judged"
+        words = change.describe(compared.limits) or "not judged"
         message = f"{words[0].upper()}{words[1:]}."
     if change.measured is not None and (change.corrected or change.paired):
-        measured_change = shown_of(change).change(change.measured)
+        measured_change = change.formatter.change(change.measured)
         message = f"{message} Measured: {measured_change}."
     is_part_worse = outcome is Outcome.REGRESSION and compared.verdict is not Verdict.WORSE
     if is_part_worse:
@@ -200,7 +191,7 @@ def _metric(change: Change, compared: Comparison) -> Case:
         verdict = Verdict.UNCLEAR
         message = f"{message} {compared.reason}"
     has_verdict = change.verdict is not None or change.deciding
-    threshold = limit_of(change, compared.limits)
+    threshold = change.limit(compared.limits)
     pairs = min(len(change.values_before), len(change.values_after))
     return Case(
         suite=SUITE,

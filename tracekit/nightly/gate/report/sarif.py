@@ -9,11 +9,10 @@ import hashlib
 from typing import Any
 from urllib.parse import quote
 
-from tracekit.base import as_json
+from tracekit.base import documents, streams
 from tracekit.nightly.gate.report.model import Case, GateReport, Suite
 from tracekit.nightly.gate.report.text import flatten_text, sentences
 from tracekit.nightly.history.night import Outcome, moment_in
-from tracekit.report import visible
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS: dict[Outcome | None, str] = {
@@ -40,7 +39,7 @@ def sarif(report: GateReport, version: str) -> bytes:
     }
     environment: dict[str, str] = {}
     for name, value in report.environment.items():
-        environment[visible(name)] = visible(value)
+        environment[streams.visible(name)] = streams.visible(value)
     run = {
         "tool": {"driver": driver},
         "results": [_result(suite, case, report, rules) for suite, case in regressions],
@@ -50,7 +49,7 @@ def sarif(report: GateReport, version: str) -> bytes:
         "columnKind": "unicodeCodePoints",
         "properties": {"outcome": str(report.outcome), "environment": environment},
     }
-    return as_json({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
+    return documents.encode_json({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
 def _rule(name: str, case: Case) -> dict[str, Any]:
@@ -80,7 +79,7 @@ def _result(suite: Suite, case: Case, report: GateReport, rules: list[str]) -> d
 def _case_properties(suite: Suite, case: Case) -> dict[str, Any]:
     """Return the numbers of a case and its search, as far as they are known."""
     properties = {
-        "unit": visible(case.unit),
+        "unit": streams.visible(case.unit),
         "candidate": case.candidate,
         "reference": case.reference,
         "change": case.change,
@@ -89,7 +88,7 @@ def _case_properties(suite: Suite, case: Case) -> dict[str, Any]:
         "threshold": case.threshold,
         "pairs": case.pairs,
         "reproduced": case.reproduced,
-        "search": visible(suite.labels.get("search", "")),
+        "search": streams.visible(suite.labels.get("search", "")),
     }
     return {name: value for name, value in properties.items() if value not in (None, "")}
 
@@ -97,7 +96,7 @@ def _case_properties(suite: Suite, case: Case) -> dict[str, Any]:
 def _location(suite: Suite, report: GateReport) -> dict[str, Any]:
     location: dict[str, Any] = {}
     if report.file:
-        file = {"uri": quote(visible(report.file)), "uriBaseId": "%SRCROOT%"}
+        file = {"uri": quote(streams.visible(report.file)), "uriBaseId": "%SRCROOT%"}
         region = {"startLine": suite.line or 1}
         location["physicalLocation"] = {"artifactLocation": file, "region": region}
     location["logicalLocations"] = [{"name": flatten_text(suite.name)}]

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from tracekit.base import units
-from tracekit.compare import Shown
+from tracekit.base import streams, units, verdicts
 from tracekit.nightly.gate.report.model import Case, GateReport, Suite
 from tracekit.nightly.history.night import LEADS, Outcome
-from tracekit.report import escape_markdown, line, markdown_table, sentence, visible
+from tracekit.report import escape_markdown, markdown_table, text
 
 Table = tuple[str, Sequence[str], list[Sequence[str]]]
 NOTHING = "—"
@@ -35,7 +34,7 @@ def heading(report: GateReport) -> str:
 
 
 def verdict(report: GateReport) -> str:
-    """Return the verdict in a line of a terminal; if that is too short, `verdicts` has reasons."""
+    """Return the verdict in a line of a terminal; if it is cut, `verdict_rows` lists reasons."""
     full_heading = heading(report)
     if len(full_heading) <= _LINE:
         return full_heading
@@ -46,7 +45,7 @@ def verdict(report: GateReport) -> str:
     return f"{LEADS[report.outcome]}: {suite_names}"
 
 
-def verdicts(report: GateReport) -> list[Sequence[str]]:
+def verdict_rows(report: GateReport) -> list[Sequence[str]]:
     """Return the outcome, the name and the reason of each case that decides."""
     rows: list[Sequence[str]] = []
     for case in report.cases:
@@ -115,7 +114,7 @@ def row(case: Case) -> Sequence[str]:
 
 def numbers(case: Case) -> dict[str, str]:
     """Return the numbers of a metric in words, by the names of `COLUMNS`; `NOTHING` if missing."""
-    formatter = Shown(case.scale, case.unit)
+    formatter = verdicts.Shown(case.scale, case.unit)
     texts: dict[str, str] = {}
     if case.reference is not None:
         texts["reference"] = units.quantity(case.reference, case.unit)
@@ -132,14 +131,14 @@ def numbers(case: Case) -> dict[str, str]:
     return {column: flatten_text(texts.get(column, NOTHING)) for column in COLUMNS[1:-1]}
 
 
-def flatten_text(text: str) -> str:
-    """Return a text on one line, so that foreign text breaks no table and no log."""
-    return line(text, longest=1000)
+def flatten_text(words: str) -> str:
+    """Return words on one line, so that foreign text breaks no table and no log."""
+    return text.line(words, longest=1000)
 
 
 def sentences(case: Case) -> str:
     """Return the name of a case and its reason, in words that need no context."""
-    message = sentence(flatten_text(case.message or str(case.outcome or "")))
+    message = text.sentence(flatten_text(case.message or str(case.outcome or "")))
     if case.kind == "capture":
         return message
     return f"{flatten_text(case.name)}: {message}"
@@ -246,16 +245,16 @@ def annotations(report: GateReport) -> Iterator[str]:
 
 def _place(suite: Suite, report: GateReport) -> Iterator[str]:
     """Yield the properties of an annotation for its place: file and line."""
-    file = visible(report.file)
+    file = streams.visible(report.file)
     if file:
         yield f"file={_property(file)}"
     if suite.line and report.file:
         yield f"line={suite.line}"
 
 
-def _message(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+def _message(words: str) -> str:
+    return words.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _property(text: str) -> str:
-    return _message(text).replace(":", "%3A").replace(",", "%2C")
+def _property(words: str) -> str:
+    return _message(words).replace(":", "%3A").replace(",", "%2C")

@@ -1,1 +1,5 @@
 """Nights in a database: append-only, SQLite or PostgreSQL."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach(__name__, submodules=["place"])

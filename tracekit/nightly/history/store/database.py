@@ -17,7 +17,7 @@ from tracekit.nightly.history.store.migrations import (
     make_or_change,
     version_of,
 )
-from tracekit.nightly.history.store.place import describe_url, place
+from tracekit.nightly.history.store.place import describe_url, url_of
 from tracekit.nightly.history.store.schema import METADATA
 
 _NOTHING_LOST = "The history is unchanged, and the night's folder keeps its night.json."
@@ -99,7 +99,7 @@ class Database:
 
 def database(url: str, *, create: bool, patience: float = PATIENCE) -> Database:
     """Return the database at a URL; of SQLite, `create` makes its folder and file."""
-    location = place(url)
+    location = url_of(url)
     if location.get_backend_name() == "sqlite":
         return Database(_sqlite(location, create=create, patience=patience), location, patience)
     try:

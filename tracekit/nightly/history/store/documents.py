@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, insert, select
 
-from tracekit.base import InputError, decode_json, rename_old_keys
-from tracekit.compare import middle, shift
+from tracekit.base import InputError, documents
+from tracekit.compare import shifts
 from tracekit.nightly.history.night import DOCUMENT, FORMAT, Judged, Night, Outcome, Pair, moment_of
 from tracekit.nightly.history.pairs import changes, plain_change, values
 from tracekit.nightly.history.store.schema import JUDGEMENTS, NIGHTS
@@ -22,7 +22,7 @@ def as_document(night: Night) -> str:
     """Return the night as JSON."""
     try:
         text = msgspec.json.encode(night).decode()
-        decode_json(text, Night)
+        documents.decode_json(text, Night)
     except (TypeError, ValueError, msgspec.MsgspecError) as error:
         # Letters that UTF-8 cannot encode; or values that are not numbers, which JSON has as null.
         raise InputError(
@@ -35,15 +35,15 @@ def as_document(night: Night) -> str:
 def decode_night(text: str | bytes, name: str) -> Night:
     """Return the night of a text, which may have the keys of an earlier format."""
     try:
-        format_number = decode_json(text, _NightFormat).format
+        format_number = documents.decode_json(text, _NightFormat).format
         if format_number > FORMAT:
             raise InputError(
                 f"The night {name} has format {format_number}; this tracekit reads up to {FORMAT}.",
                 hint="Update tracekit on this machine.",
             )
         if format_number < FORMAT:
-            text = rename_old_keys(text, DOCUMENT, format_number)
-        night = decode_json(text, Night)
+            text = documents.rename_old_keys(text, DOCUMENT, format_number)
+        night = documents.decode_json(text, Night)
     except msgspec.MsgspecError as error:
         raise InputError(f"The night {name} cannot be read: {error}.") from error
     return replace(night, format=FORMAT)
@@ -152,8 +152,8 @@ def measured_of(pairs: tuple[Pair, ...], judged: Judged) -> dict[str, float | No
     }
     pair_changes = changes(pairs, judged.metric, judged.scale)
     if pair_changes:
-        measured["measured"] = plain_change(middle(pair_changes), judged.scale)
-    interval = shift(pair_changes)
+        measured["measured"] = plain_change(shifts.find_middle(pair_changes), judged.scale)
+    interval = shifts.find_interval(pair_changes)
     if interval:
         measured["measured_low"] = plain_change(interval.lower_bound, judged.scale)
         measured["measured_high"] = plain_change(interval.upper_bound, judged.scale)

@@ -19,7 +19,7 @@ _HINT = (
 )
 
 
-def place(text: str) -> URL:
+def url_of(text: str) -> URL:
     """Return the URL of a history as SQLAlchemy takes it; a path names a file of SQLite.
 
     Errors do not repeat the text, which may hold a password.
@@ -61,7 +61,7 @@ def file_of(text: str) -> Path | None:
 
     Folders of nights are relative to its folder.
     """
-    url = place(text)
+    url = url_of(text)
     if url.get_backend_name() != "sqlite":
         return None
     return Path(str(url.database)).expanduser().absolute()

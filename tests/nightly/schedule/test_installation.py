@@ -27,7 +27,7 @@ from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.plan.reading import read_plan
-from tracekit.nightly.schedule import schedule
+from tracekit.nightly.schedule import installation
 from tracekit.nightly.schedule.job import Job, job_of, next_due
 from tracekit.nightly.schedule.running import LOCK, awake, enforce_budget, only_one, runs_in
 from tracekit.nightly.schedule.schedulers import (
@@ -202,8 +202,8 @@ def test_a_systemd_timer_forgets_when_it_last_ran(
     """A timer remembers when it last ran; of a new time it would think that it was missed."""
     systemd = Systemd()
     fakes.tell(lingers=False)
-    schedule.install(plan, NIGHT, "launchd")
-    [warning] = schedule.install(plan, NIGHT, "systemd").warnings
+    installation.install(plan, NIGHT, "launchd")
+    [warning] = installation.install(plan, NIGHT, "systemd").warnings
     assert sorted(file.suffix for file in lying_around()) == [".service", ".timer", ".timer"]
     assert "loginctl enable-linger" in warning
     add(systemd, job)
@@ -242,19 +242,19 @@ def test_a_shell_runs_just_that_in_just_that_environment(job: Job, tmp_path: Pat
 def test_auto_is_systemd_if_it_runs_and_else_a_line(
     fakes: Fakes, plan: NightPlan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert schedule.preview(plan, NIGHT).method == "systemd"
+    assert installation.preview(plan, NIGHT).method == "systemd"
     fakes.tell(no_bus=True)
     monkeypatch.setenv("PATH", str(fakes.folder))
-    planned = schedule.install(plan, NIGHT)
+    planned = installation.install(plan, NIGHT)
     assert (planned.method, planned.line[:11]) == ("cron", "30 2 * * * ")
     assert "Failed to connect to bus" in planned.warnings[0]
     assert "crontab -e" in planned.warnings[1]
     assert lying_around() == []
     monkeypatch.setenv("PATH", "/opt/" + "x" * 1000)
-    long = schedule.preview(plan, NIGHT, "cron")
+    long = installation.preview(plan, NIGHT, "cron")
     assert "998 is the most" in long.warnings[-1]
     with pytest.raises(ToolError, match="launchd cannot be used here: there is no launchctl"):
-        schedule.install(plan, NIGHT, "launchd")
+        installation.install(plan, NIGHT, "launchd")
 
 
 @pytest.mark.processes
@@ -263,24 +263,26 @@ def test_status_tells_the_last_missed_and_running_nights(fakes: Fakes, plan: Nig
         (read_clock().astimezone() - timedelta(hours=1)).time().replace(second=0, microsecond=0)
     )
     week_ago = read_clock() - 7 * DAY
-    assert schedule.status(plan) == schedule.Scheduled((), (), None, None, running=False, missed=())
-    assert schedule.find_missed_times(plan, week_ago, read_clock()) == []
-    schedule.install(plan, daily_time, "launchd")
-    assert schedule.find_missed_times(plan, week_ago, read_clock()) == []
+    assert installation.status(plan) == installation.Scheduled(
+        (), (), None, None, running=False, missed=()
+    )
+    assert installation.find_missed_times(plan, week_ago, read_clock()) == []
+    installation.install(plan, daily_time, "launchd")
+    assert installation.find_missed_times(plan, week_ago, read_clock()) == []
     due_time = next_due(daily_time, read_clock())
-    assert schedule.status(plan, due_time + 10 * MINUTE).missed == ()
-    assert schedule.status(plan, due_time + 20 * MINUTE).missed == (due_time,)
-    assert schedule.find_missed_times(plan, due_time, due_time + 3 * DAY - MINUTE / 2) == [
+    assert installation.status(plan, due_time + 10 * MINUTE).missed == ()
+    assert installation.status(plan, due_time + 20 * MINUTE).missed == (due_time,)
+    assert installation.find_missed_times(plan, due_time, due_time + 3 * DAY - MINUTE / 2) == [
         due_time + DAY,
         due_time + 2 * DAY,
     ]
     with only_one(plan):
-        status = schedule.status(plan, due_time + 20 * MINUTE)
+        status = installation.status(plan, due_time + 20 * MINUTE)
         assert (status.running, status.missed) == (True, ()), "it is the one that was due"
         with pytest.raises(ToolError, match="A night runs now"):
-            schedule.install(plan, time(4, 0), "launchd")
+            installation.install(plan, time(4, 0), "launchd")
         with pytest.raises(ToolError, match="A night runs now"):
-            schedule.uninstall(plan.file)
+            installation.uninstall(plan.file)
     loads = ["bootstrap", "kickstart", "bootout", "bootstrap"]
     assert fakes.verbs() == loads, "what runs is not stopped"
     for days, outcome in ((9, Outcome.REGRESSION), (3, Outcome.OK)):
@@ -290,7 +292,7 @@ def test_status_tells_the_last_missed_and_running_nights(fakes: Fakes, plan: Nig
     (plan.output / "broken").mkdir()
     (plan.output / "broken" / "night.json").write_text("{")
     later = read_clock() + 2 * DAY
-    status = schedule.status(plan, later)
+    status = installation.status(plan, later)
     assert status.last is not None
     assert (status.last.outcome, status.last.reason) == ("ok", "As it was.")
     assert status.standing[0].loaded is True
@@ -307,11 +309,11 @@ def test_a_python_without_tracekit_is_found_out_at_once(
     python.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(python))
     with pytest.raises(ToolError, match="No module named tracekit") as caught:
-        schedule.install(plan, NIGHT, "launchd")
+        installation.install(plan, NIGHT, "launchd")
     assert str(python) in caught.value.hint
     assert lying_around() == []
     python.write_text("#!/bin/sh\n")
-    installed = schedule.install(plan, NIGHT, "launchd")
+    installed = installation.install(plan, NIGHT, "launchd")
     assert (installed.method, [*installed.files], installed.line) == ("launchd", lying_around(), "")
     assert fakes.verbs() == ["bootstrap", "kickstart", "bootout", "bootstrap"]
     assert timedelta(0) < installed.next - read_clock() <= DAY + timedelta(hours=1)
@@ -324,7 +326,7 @@ def test_nights_that_did_not_run_are_noted_by_machine(fakes: Fakes, played: Play
     played.commit(1.0)
     first_begin = read_clock() + 5 * MINUTE
     far = time((first_begin.astimezone() + DAY / 2).hour, 30)  # from now, whenever this test runs
-    schedule.install(read_plan(played.plan), far, "launchd")
+    installation.install(read_plan(played.plan), far, "launchd")
 
     def find_missed_warnings(delay: timedelta) -> list[str]:
         night = played.night(begin_time=first_begin + delay)

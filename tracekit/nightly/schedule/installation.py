@@ -13,7 +13,14 @@ from tracekit.nightly.history.listing import NightSummary, last_course
 from tracekit.nightly.history.night import moment_in
 from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.schedule import schedulers
-from tracekit.nightly.schedule.job import EARLY, Job, find_unserved_times, job_of, next_due
+from tracekit.nightly.schedule.job import (
+    EARLY,
+    Job,
+    find_unserved_times,
+    job_of,
+    next_due,
+    time_of_day,
+)
 from tracekit.nightly.schedule.launchd_rehearsal import rehearse_under_launchd
 from tracekit.nightly.schedule.running import runs_in
 from tracekit.nightly.schedule.schedulers import Installed, Launchd, Scheduler, Standing, Systemd
@@ -60,8 +67,13 @@ class Scheduled:
     remarks: tuple[str, ...] = ()
 
 
-def usual_time(plan: NightPlan) -> time:
-    """Return the time at which a plan's nights start: as it is installed, else 02:30."""
+def choose_time(plan: NightPlan, text: str | None) -> time:
+    """Return the time at which a plan's nights start: the given one, else as installed, or 02:30.
+
+    Raise UsageError for a text that is not a time of day.
+    """
+    if text is not None:
+        return time_of_day(text)
     for _, installed in _find_jobs(plan.file):
         return installed.at
     return _USUAL

@@ -129,15 +129,15 @@ _ODD = 3.0
 _MOST = 0.3  # of the values: if more are odd, they are not accidents
 
 
-def middle(changes: Sequence[float], expected: Sequence[float] = ()) -> float:
+def find_middle(changes: Sequence[float], expected: Sequence[float] = ()) -> float:
     """Return the shift of `changes`, one at least, from 0, or from `expected` if there are any."""
     return statistics.median(_list_shifts(changes, expected))
 
 
-def shift(
+def find_interval(
     changes: Sequence[float], expected: Sequence[float] = (), confidence: float = paired.CONFIDENCE
 ) -> verdicts.Interval | None:
-    """Return the same with its interval; None if there are too few values for one.
+    """Return the shift with its interval; None if there are too few values for one.
 
     The expected changes were also measured, by as many pairs as there are, and the interval
     includes their own uncertainty.

@@ -7,7 +7,9 @@ from typing import Any
 import pandas as pd
 
 from tracekit.base import InputError
-from tracekit.tables import Flat, Stored, Toc, read_flat
+from tracekit.tables.direct import Stored
+from tracekit.tables.flat import Flat, read_flat
+from tracekit.tables.toc import Toc
 
 MOST_ROWS = 50_000
 
@@ -21,7 +23,9 @@ class TableComparison:
     difference: str = ""
 
 
-def compare(export: Path, table: Stored, toc: Toc, max_rows: int = MOST_ROWS) -> TableComparison:
+def compare_with_export(
+    export: Path, table: Stored, toc: Toc, max_rows: int = MOST_ROWS
+) -> TableComparison:
     """Compare the first rows of a table in a bundle with its export by xctrace.
 
     Raise InputError if the export cannot be read, so that nothing can be compared with it.
@@ -43,7 +47,7 @@ def _describe_unreadable(reason: str) -> TableComparison:
 
 
 def _compare_cells(direct: pd.DataFrame, exported: pd.DataFrame) -> TableComparison:
-    """Compare two frames of one table; see `compare`."""
+    """Compare two frames of one table; see `compare_with_export`."""
     if list(exported) != list(direct):
         direct_names = ", ".join(map(str, direct))
         exported_names = ", ".join(map(str, exported))
