@@ -29,6 +29,7 @@ _BLOB = 5
 _LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._"
 _WORD = 32
 _DEEPEST = 32  # blocks within blocks; a module has five
+_MOST_NUMBERS = 1 << 22  # of a module; a kernel with 12 KB of bitcode has 15,000
 _WIDEST = 64  # bits of a number
 
 
@@ -82,6 +83,7 @@ class _Bits:
 
     content: bytes
     place: int = 0
+    number_count: int = 0
 
     @property
     def end(self) -> int:
@@ -131,6 +133,9 @@ class _Bits:
         count = self.read_vbr(6)
         if self.place + count > self.end:
             raise ArchiveError("has bitcode that ends too early")
+        self.number_count += count
+        if self.number_count > _MOST_NUMBERS:
+            raise ArchiveError("has too much bitcode")
         return count
 
 

@@ -49,6 +49,9 @@ _DEVICE = "(device info)"
 _LARGEST_STREAM = 1 << 28
 _MACHINE = {"productType": "model", "version": "release", "build": "build"}
 _LISTED = 8
+_MOST_LIBRARY_BYTES = 1 << 29  # of all libraries; that of MLX has a quarter of it
+_MOST_AIR_BYTES = 1 << 25  # of all functions: a minute's work
+_LARGEST_SOURCE = 1 << 26
 _Value = TypeVar("_Value")
 
 
@@ -72,6 +75,8 @@ class FrameCapture:
         self.files = CaptureFiles(bundle)
         self._losses: dict[Loss, None] = {}
         self._streams: dict[str, RecordStream] = {}
+        self._sources: dict[tuple[str, ...], list[SourceFile]] = {}
+        self._library_bytes = 0
 
     # Its streams
 
@@ -200,13 +205,16 @@ class FrameCapture:
     def statistics(self) -> dict[int, CompilerStatistics]:
         """The statistics of pipelines, by the handles of those that have any."""
         statistics: dict[int, CompilerStatistics] = {}
+        by_content: dict[str, CompilerStatistics | None] = {}
         for handle, pipeline in self.pipelines.items():
-            if not pipeline.statistics:
-                continue
             name = pipeline.statistics
-            read = self._attempt(lambda name=name: self._read_statistics(name), None)
-            if read is not None:
-                statistics[handle] = read
+            if name and name not in by_content:
+                by_content[name] = self._attempt(
+                    lambda name=name: self._read_statistics(name), None
+                )
+            own_statistics = by_content.get(name)
+            if own_statistics is not None:
+                statistics[handle] = own_statistics
         return statistics
 
     def _read_statistics(self, name: str) -> CompilerStatistics:
@@ -219,14 +227,23 @@ class FrameCapture:
     def metallibs(self) -> dict[int, Metallib]:
         """The compiled libraries, by the handles of those that are in the capture."""
         metallibs: dict[int, Metallib] = {}
+        by_content: dict[str, Metallib | None] = {}
         for handle, library in self.libraries.items():
             for name in library.contents:
-                metallib = self._attempt(lambda name=name: self._read_metallib(name), None)
+                if name not in by_content:
+                    by_content[name] = self._attempt(
+                        lambda name=name: self._read_metallib(name), None
+                    )
+                metallib = by_content[name]
                 if metallib is not None:
                     metallibs[handle] = metallib
         return metallibs
 
     def _read_metallib(self, name: str) -> Metallib | None:
+        if name in self.files:
+            self._library_bytes += self.files.size(name)
+            if self._library_bytes > _MOST_LIBRARY_BYTES:
+                raise self.files.make_damage_error(name, "is one library too many")
         content = self.files.read(name)
         if not content.startswith(MAGIC):
             return None
@@ -236,13 +253,24 @@ class FrameCapture:
     def airs(self) -> dict[int, AirFunction]:
         """The facts from AIR about functions, by the handles of those whose AIR could be read."""
         airs: dict[int, AirFunction] = {}
+        by_place: dict[tuple[int, str], AirFunction | None] = {}
+        remaining_bytes = _MOST_AIR_BYTES
         for handle, function in self.functions.items():
             metallib = self.metallibs.get(function.library)
             if metallib is None or function.name not in metallib.functions:
                 continue
-            air = self._attempt(
-                lambda metallib=metallib, name=function.name: self._read_air(metallib, name), None
-            )
+            key = (id(metallib), function.name)
+            if key not in by_place:
+                remaining_bytes -= metallib.functions[function.name].size
+                if remaining_bytes < 0:
+                    text = f"{self.name}: only {_MOST_AIR_BYTES:,} bytes of AIR are read."
+                    self._lose(Flaw.LACKING, text)
+                    break
+                by_place[key] = self._attempt(
+                    lambda metallib=metallib, name=function.name: self._read_air(metallib, name),
+                    None,
+                )
+            air = by_place[key]
             if air is not None:
                 airs[handle] = air
         return airs
@@ -271,17 +299,24 @@ class FrameCapture:
         They are the text that the library was compiled of in the program, or the files that
         `-frecord-sources` put into it.
         """
-        sources: list[SourceFile] = []
-        metallib = self.metallibs.get(library)
-        if metallib is not None:
-            sources += self._attempt(lambda: self._parse("a library", metallib.list_sources), [])
         captured = self.libraries.get(library)
-        if captured is not None and captured.is_from_source and captured.contents:
-            name = captured.contents[0]
-            content = self._attempt(lambda: self.files.read(name), b"")
-            if content and metallib is None:
-                sources.append(SourceFile("(source)", content.rstrip(b"\0")))
-        return sources
+        if captured is None:
+            return []
+        key = captured.contents
+        if key not in self._sources:
+            self._sources[key] = self._read_sources(captured)
+        return self._sources[key]
+
+    def _read_sources(self, library: CapturedLibrary) -> list[SourceFile]:
+        metallib = self.metallibs.get(library.handle)
+        if metallib is not None:
+            return self._attempt(lambda: self._parse("a library", metallib.list_sources), [])
+        if library.is_from_source and library.contents:
+            name = library.contents[0]
+            content = self._attempt(lambda: self.files.read(name, _LARGEST_SOURCE), b"")
+            if content:
+                return [SourceFile("(source)", content.rstrip(b"\0"))]
+        return []
 
     # Contents
 

@@ -16,6 +16,7 @@ _RETURNS = 1  # flags
 _HAS_STACK = 8
 _STACK_STRIDE = 8
 _WORD = 4
+_MOST_RECORDS = 1 << 19  # of a stream: some GB of memory would follow
 _TOKEN = re.compile(r"@(\d{1,4})(ul|uw|ui|us|uc|[lifdwtb])|ul|uw|ui|us|uc|U<b>|[CtlifdwbSU]")
 _TEXTS = frozenset({"S", "U", "U<b>"})
 _RECEIVER = frozenset({"C"})
@@ -112,6 +113,9 @@ def read_stream(content: bytes) -> RecordStream:
     place = len(MAGIC)
     damage = ""
     while place < len(content):
+        if len(records) == _MOST_RECORDS:
+            damage = f"is not read after {_MOST_RECORDS:,} records"
+            break
         record, size = _read_record(content, place, len(records))
         if record is None:
             damage = f"is damaged after {len(records):,} records"

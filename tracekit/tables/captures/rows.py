@@ -494,8 +494,12 @@ _SOURCES = {"library": _INTEGER, "file": _TEXT, "text": _TEXT}
 
 
 def _list_sources(capture: FrameCapture) -> Rows:
+    remaining_bytes = _MOST_CONTENTS
     for number, handle in enumerate(capture.libraries):
         for source in capture.list_sources(handle):
+            remaining_bytes -= len(source.content)
+            if remaining_bytes < 0:
+                return
             yield {
                 "library": number,
                 "file": source.path.rpartition("/")[2],
