@@ -302,7 +302,7 @@ def history(
             _export(store, night_filter, export, kind, samples=samples)
         if html is not None:
             _draw(store, url, selection, series_filter, html)
-        if json and files:
+        if json and written_files:
             console.show_files(written_files, json=json)
         if export is not None or html is not None:
             return
