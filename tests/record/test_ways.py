@@ -29,8 +29,9 @@ def capture(
     monkeypatch.setenv("TRACEKIT_PATIENCE", "0.03")
     options = (*write_jobs(tmp_path / "workloads"), "--telemetry", "off", "--warmup", "2")
 
-    def run(name: str, *more: str) -> Any:
-        return tracekit("capture", *options, "--repeats", "200", "--output", tmp_path / name, *more)
+    def run(name: str, *more: str, command: str = "capture") -> Any:
+        output = ("--output", tmp_path / name)
+        return tracekit(command, *options, "--repeats", "200", *output, *more)
 
     return run
 
@@ -64,12 +65,12 @@ def test_87_of_49000_rows_are_few_and_the_way_that_works_is_found_once(
     run = open_run(tmp_path / "poor")
     assert run.result.findings[0].rule == "rows-missing"
     assert [values(run).get(name) for name in RATES] == [None] * len(RATES)
-    assert capture("run", *many).code == 0
+    assert capture("run", *many, command="record").code == 0
     run = open_run(tmp_path / "run")
     assert run.provenance.used is not None
     assert run.provenance.used.method == "attach"
     assert "launching it gave 87 of 49,000 GPU jobs" in run.provenance.warnings[0]
-    assert capture("again").code == 0
+    assert capture("again", command="record").code == 0
     assert not list((tmp_path / "again").glob("*-by-*"))
     starts = (tmp_path / "scenario.said").read_text().count("Starting recording")
     assert starts == 4  # one alone, two for the choice, one by the way that is kept
