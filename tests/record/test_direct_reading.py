@@ -244,6 +244,12 @@ def test_values_of_all_types_and_stacks_are_equal(made: Callable[..., Made]) -> 
         assert comparison.cells % rows == 0, table.schema
 
 
+def test_a_thread_in_the_words_of_xcode_27_is_the_same_thread(made: Callable[..., Made]) -> None:
+    words = ("Main Thread 0x18b429 (python3", "Main Thread (0x18b429) (python3")
+    comparison = compare_with_export(*made(profile(), *words))
+    assert (comparison.rows, comparison.difference) == (2, "")
+
+
 @pytest.mark.parametrize(
     ("table", "old", "new", "difference"),
     [

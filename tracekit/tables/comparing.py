@@ -1,5 +1,6 @@
 """A table read directly from a bundle, compared with the same table as xctrace exports it."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from tracekit.tables.flat import Flat, read_flat
 from tracekit.tables.toc import Toc
 
 MOST_ROWS = 50_000
+# A thread in the words of Xcode 27; earlier ones and the reader of bundles have no brackets there.
+_THREAD = re.compile(r"(.*) \((0x[0-9a-f]+)\) (\(.*, pid: [0-9]+\))", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -76,14 +79,28 @@ def _compare_cells(direct: pd.DataFrame, exported: pd.DataFrame) -> TableCompari
 def _cells(flat: Flat, max_rows: int) -> pd.DataFrame:
     """Return the first rows, with None in empty cells, and stacks in words instead of numbers.
 
-    Two readers may number stacks differently.
+    Two readers may number stacks differently, and two Xcodes may word a thread differently.
     """
     frame = flat.frame[:max_rows].astype(object)
     frame = frame.where(frame.notna(), None)
     for name in flat.names:
         if name.endswith(".stack"):
             frame[name] = _spell_stacks(frame[name], flat)
+        else:
+            frame[name] = _spell_threads(frame[name])
     return frame
+
+
+def _spell_threads(cells: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Return the cells of a column, its threads in the words of Xcode 26."""
+    words: dict[Any, str] = {}
+    for text in cells.dropna().unique():
+        match = _THREAD.fullmatch(text) if isinstance(text, str) else None
+        if match is not None:
+            words[text] = " ".join(match.groups())
+    if not words:
+        return cells
+    return cells.map(lambda cell: words.get(cell, cell))
 
 
 def _spell_stacks(numbers: "pd.Series[Any]", flat: Flat) -> "pd.Series[Any]":
