@@ -159,6 +159,7 @@ def test_a_few_steps_are_captured_and_none_is_timed(tracekit: Any, tmp_path: Pat
     recording = Recording(tmp_path / "a run")
     assert (result.code, result.out) == (0, f"{recording.gputrace}\n")
     assert f"open '{recording.gputrace}'" in result.err
+    assert f"tracekit tables '{recording.gputrace}'" in result.err
     assert UNTIMED in " ".join(result.err.split())
     frame_metadata = json.loads((recording.gputrace / "metadata").read_text())
     assert frame_metadata == {"steps": 2, "validation": False}

@@ -68,7 +68,9 @@ def _capture_gpu(plan: Plan, more: list[str], *, open_it: bool, json: bool) -> N
         console.show_json(recording.provenance())
     else:
         console.show_line(recording.gputrace)
-        console.show_hint(f"Open it in Xcode: open {files.quote_path(recording.gputrace)}")
+        place = files.quote_path(recording.gputrace)
+        console.show_hint(f"Open it in Xcode: open {place}")
+        console.show_hint(f"List its tables: tracekit tables {place}")
         console.show_remarks(recording.provenance().warnings)
     if open_it:
         record_room.opening.perform(record_room.opening.opening(recording, "gputrace"))
