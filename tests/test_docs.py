@@ -22,7 +22,7 @@ from tracekit.analysis.rule import Finding
 from tracekit.analysis.rules import RULES
 from tracekit.base.recording import Provenance
 from tracekit.cli.main import application
-from tracekit.cli.names import GROUPS, MOVED_OPTIONS, RAN_ALONE, RENAMED, RUN
+from tracekit.cli.names import GROUPS, MOVED_OPTIONS, RAN_ALONE, RENAMED, RENAMED_OPTIONS, RUN
 from tracekit.machine import StateLimits
 from tracekit.nightly.plan.document import STARTER
 from tracekit.nightly.plan.mistakes import keys_of
@@ -77,6 +77,9 @@ def commands_page() -> str:
 
 def names_of_before() -> str:
     new_names = {group: f"{group} {RUN}" for group in RAN_ALONE} | RENAMED | MOVED_OPTIONS
+    for old, option in RENAMED_OPTIONS.items():
+        command, _ = old.rsplit(" ", 1)
+        new_names[old] = f"{command} {option}"
     rows = [f"| `tracekit {old}` | `tracekit {new_names[old]}` |\n" for old in sorted(new_names)]
     return (
         "## Names of before\n\nThese names work in 0.1, with all arguments and exit codes. Each "
@@ -248,9 +251,12 @@ def shown_texts() -> Iterator[tuple[str, str]]:
 
 def test_no_page_or_message_uses_a_name_of_before() -> None:
     old_names = "|".join([*RENAMED, *MOVED_OPTIONS])
+    old_options = "|".join(old.replace(" --", "[^`\n]* --") for old in RENAMED_OPTIONS)
     # At the beginning of a line, or between backticks, or after another command.
     starts = r"(?:`|^|\$ |&& |uv run )"
-    pattern = re.compile(rf"{starts}tracekit (?:{old_names})(?![\w-])[^`\n]*", re.MULTILINE)
+    pattern = re.compile(
+        rf"{starts}tracekit (?:{old_names}|{old_options})(?![\w-])[^`\n]*", re.MULTILINE
+    )
     uses = [
         (use, name)
         for text, name in shown_texts()

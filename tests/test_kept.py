@@ -81,7 +81,7 @@ def test_a_history_is_read_and_exported(kept: Path, capsys: pytest.CaptureFixtur
     assert run("nightly", "history", "--history", database, "--metric", "step_p50", "--json") == 0
     assert NIGHT in capsys.readouterr().out
     samples = kept / "samples.json"
-    options = ("--export", samples, "--samples", "--format", "json")
+    options = ("--output", samples, "--samples", "--format", "json")
     assert run("nightly", "history", "--history", database, *options) == 0
     values = [sample["value"] for sample in json.loads(samples.read_text())]
     assert 271985.0 in values

@@ -104,7 +104,7 @@ def test_the_good_night_of_another_plan_is_not_the_plans(outside: Path, tracekit
     assert "There is no night of the plan attention on this machine, m1-8gb" in result.out
     assert '<skipped type="inconclusive"' in (outside / "gate.xml").read_text()
     keep(outside / "nights" / "n1", night_of(BROKEN, "n1"))
-    assert tracekit("nightly", "gate", "--plan", outside / "tracekit.toml").code == 3
+    assert tracekit("nightly", "gate", "--config", outside / "tracekit.toml").code == 3
 
 
 def test_in_github_actions_it_annotates_and_summarises_by_itself(

@@ -80,7 +80,7 @@ def test_a_metric_is_shown_over_nights(history: Any) -> None:
 
 
 def test_every_value_is_exported(history: Any) -> None:
-    result = history("nightly", "history", "--export", "-", "--samples")
+    result = history("nightly", "history", "--output", "-", "--samples")
     rows = list(csv.DictReader(io.StringIO(result.out)))
     assert len(rows) == 2 * 7 * 4
     assert {row["value"] for row in rows} == {"109.0", "111.0", "99.0", "101.0"}
@@ -88,8 +88,8 @@ def test_every_value_is_exported(history: Any) -> None:
 
 def test_senseless_options_and_places_are_reported(history: Any, tmp_path: Path) -> None:
     assert history("nightly", "history", "--samples").code == 2
-    assert history("nightly", "history", "--export", "-", "--format", "otava").code == 2
-    assert_error(history("nightly", "history", "--export", tmp_path), 3, "is a folder")
+    assert history("nightly", "history", "--output", "-", "--format", "otava").code == 2
+    assert_error(history("nightly", "history", "--output", tmp_path), 3, "is a folder")
     result = history("nightly", "history", "--html", device(tmp_path, "full"))
     assert_error(result, 3, "full cannot be written: No space left on device.")
     assert result.out == ""
@@ -140,7 +140,7 @@ def test_a_drift_is_one_change_with_a_rate_and_a_step_has_a_date(
 
 def test_no_person_is_named_in_an_export_or_on_the_page(history: Any, tmp_path: Path) -> None:
     page = tmp_path / "trend.html"
-    result = history("nightly", "history", "--export", "-", "--html", page)
+    result = history("nightly", "history", "--output", "-", "--html", page)
     assert "No room: ~/tmp is full." in result.out
     assert "step_p50" in page.read_text()
     assert "ada" not in result.out + page.read_text()

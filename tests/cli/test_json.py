@@ -22,7 +22,7 @@ from tracekit.tables import Severity
 
 # Commands that start workers or measure; and lines that print another document.
 SLOW = {"capture", "record", "ab", "batch", "bench run", "bench tune", "kernel parity"}
-OTHER = {"query, as a document", "gate, as Markdown", "nightly history --export -"}
+OTHER = {"query, as a document", "gate, as Markdown", "nightly history --output -"}
 PRINTS_JSON = [name for name in LINES if command_of(name) not in SLOW and name not in OTHER]
 
 

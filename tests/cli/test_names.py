@@ -65,6 +65,26 @@ def test_a_name_of_before_is_the_command_of_today_and_a_note(before: str, now: s
     assert f"is now `tracekit {first_words}`; the old name works in 0.1 only." in note
 
 
+@pytest.mark.parametrize(
+    ("before", "now", "option"),
+    [
+        ("nightly gate --plan a.toml", "nightly gate --config a.toml", "nightly gate --config"),
+        ("gate x --plan=a.toml", "nightly gate x --config=a.toml", "nightly gate --config"),
+        ("history --export -", "nightly history --output -", "nightly history --output"),
+        ("verify-kernel all --patience 5", "kernel verify all --time-limit 5", "--time-limit"),
+        ("bench --repetitions 3", "bench run --repeats 3", "bench run --repeats"),
+        ("bench tune --repetitions 3", "bench tune --repeats 3", "bench tune --repeats"),
+    ],
+)
+def test_an_option_of_before_is_the_option_of_today_and_a_note(
+    before: str, now: str, option: str
+) -> None:
+    subcommands = BENCH if before.startswith("bench") else NIGHTLY
+    words, note = translate(before.split(), subcommands)
+    assert words == now.split()
+    assert f"{option}`; the old name works in 0.1 only." in note
+
+
 def test_a_name_of_today_stays_as_it_is() -> None:
     lines = (
         "",
@@ -77,6 +97,8 @@ def test_a_name_of_today_stays_as_it_is() -> None:
         "bench chip",
         "bench -h",
         "runs verify x",
+        "nightly history --plan decode",
+        "nightly gate -- --plan",
     )
     for line in lines:
         assert translate(line.split(), BENCH | NIGHTLY) == (line.split(), ""), line

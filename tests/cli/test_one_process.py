@@ -87,7 +87,7 @@ QUICK: dict[str, Step] = {
     "a gate, unread": (_unread, "nightly gate NIGHT"),
     "a gate, as a document": (_in_a_thread, "nightly gate NIGHT --json"),
     "a gate, interrupted": (_run_interrupted, "nightly gate NIGHT"),
-    "nights, as bytes": (_run_directly, "nightly history --history HISTORY --export -"),
+    "nights, as bytes": (_run_directly, "nightly history --history HISTORY --output -"),
     "a written export": (_run_directly, "convert EXPORTS/tick.xml OUT.csv"),
     "a refused place": (_run_directly, "export BUNDLE RUN/more"),
     "a missing kernel": (_run_directly, "kernel verify nowhere.metal"),

@@ -89,8 +89,8 @@ LINES = {
     "nightly status": "nightly status PLAN",
     "nightly uninstall": "nightly uninstall PLAN",
     "nightly history": "nightly history --history HISTORY",
-    "nightly history --export": "nightly history --history HISTORY --export OUT.csv",
-    "nightly history --export -": "nightly history --history HISTORY --export -",
+    "nightly history --output": "nightly history --history HISTORY --output OUT.csv",
+    "nightly history --output -": "nightly history --history HISTORY --output -",
     "nightly history --html": "nightly history --history HISTORY --html OUT.html",
     "nightly history sync": "nightly history sync --config PLAN --history HISTORY",
     "nightly history pin": "nightly history pin 2026-03-01T02-30-00-abcd --reason good "

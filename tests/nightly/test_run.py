@@ -184,7 +184,7 @@ def test_a_commit_is_not_measured_against_itself(played: Played, tracekit: Run) 
     night = played.night()
     assert night.outcome is INCONCLUSIVE
     assert "measures how much the machine varies by itself" in night.reason
-    assert tracekit("nightly", "gate", "--plan", played.plan).code == 4
+    assert tracekit("nightly", "gate", "--config", played.plan).code == 4
 
 
 def test_a_branch_point_stays_when_the_branch_moves(played: Played) -> None:

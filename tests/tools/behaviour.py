@@ -142,7 +142,7 @@ def jobs(inputs: Path) -> Iterator[Job]:
     )
     kept = ("--history", "sqlite:///history.db")
     history = ("nightly", "history", *kept)
-    listed = [(*history, *more) for more in (("--json",), ("--export", "-"))]
+    listed = [(*history, *more) for more in (("--json",), ("--output", "-"))]
     one = "2026-03-20T02-30-00-n19"
     night = [
         ("nightly", "gate", one, *kept, *reports, "--json"),

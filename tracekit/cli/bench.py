@@ -26,7 +26,7 @@ TuneOutput = Annotated[
 ]
 LaunchBudget = Annotated[float, option("SECONDS", "Time for each launch.", min=0.001)]
 Warmup = Annotated[int, option("N", "Calls before any counts.", min=1)]
-Repetitions = Annotated[int, option("N", "Samples at most.", "--repetitions", "--repeats", min=1)]
+Repetitions = Annotated[int, option("N", "Samples at most.", "--repeats", min=1)]
 MaxBlocks = Annotated[
     int | None,
     typer.Option(min=1, max=65536, help="Blocks a sequence has.  [default: as many as it uses]"),

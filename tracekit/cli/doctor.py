@@ -195,7 +195,7 @@ def templates(context: typer.Context, *, json: options.Json = False) -> None:
 
 
 Output = Annotated[Path, argument("OUTPUT.tracetemplate", "New file to make.")]
-Source = Annotated[str, option("PATH|NAME", "Template to copy.", "--from")]
+Source = Annotated[str, option("NAME|FILE", "Template to copy.", "--from")]
 CounterProfile = Annotated[
     int | None, option("N", "Number of the counter set.", min=0, max=2**31 - 1)
 ]

@@ -14,7 +14,7 @@ from tracekit.cli import console, options, summaries
 from tracekit.cli.options import argument, flag, option
 
 _MEANT = (
-    "--plan, --history and --max-age apply to nights; --metric, --threshold and --force apply "
+    "--config, --history and --max-age apply to nights; --metric, --threshold and --force apply "
     "to runs, because a night was judged by its plan."
 )
 
@@ -26,9 +26,11 @@ What = Annotated[
         "A night: its id, the beginning of it, or its folder; or runs.  [default: latest]",
     ),
 ]
-Plan = Annotated[Path | None, option("FILE", "The plan of the night.  [default: the nearest one]")]
-History = Annotated[str, option("URL", "Search for the night in this history.")]
-MaxAge = Annotated[str, option("TIME", "A night that began longer ago is inconclusive: 36h, 2d.")]
+Config = Annotated[
+    Path | None, option("FILE", "The plan of the night.  [default: the nearest one]")
+]
+History = Annotated[str, option("URL|FILE", "Search for the night in this history.")]
+MaxAge = Annotated[str, option("AGE", "A night that began longer ago is inconclusive: 36h, 2d.")]
 Junit = Annotated[Path | None, option("FILE", "Write JUnit XML.")]
 Sarif = Annotated[Path | None, option("FILE", "Write SARIF 2.1.0.")]
 Openmetrics = Annotated[
@@ -65,7 +67,7 @@ Force = Annotated[bool, flag("--force", "Of runs: compare different work, too.")
 def gate(
     what: What = None,
     *,
-    plan: Plan = None,
+    config: Config = None,
     history: History = "",
     max_age: MaxAge = "",
     junit: Junit = None,
@@ -110,17 +112,17 @@ def gate(
     )
     words = what or []
     read_files = list(words)
-    if plan:
-        read_files.append(plan)
+    if config:
+        read_files.append(config)
     report_files = list(files.values())
     with outputs.writing(report_files, read_files):
         if len(words) > 1:
-            _require_none(plan=plan, history=history, max_age=max_age)
+            _require_none(config=config, history=history, max_age=max_age)
             report = _of_runs(words, metric, threshold, force=force)
             remedy = compare.REMEDY
         else:
             _require_none(metric=metric, threshold=threshold, force=force)
-            report = _of_night(words, plan, history, max_age)
+            report = _of_night(words, config, history, max_age)
             remedy = ""
         _deliver(report, destinations, remedy)
 

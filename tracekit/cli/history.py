@@ -241,9 +241,9 @@ Ended = Annotated[
     typer.Option("--outcome", help="Only nights with this outcome."),
 ]
 Limit = Annotated[int, option("N", "List the last N nights.", min=1)]
-Export = Annotated[Path | None, option("FILE|-", "Write medians of each night into a file.")]
-Kind = Annotated[Format, typer.Option("--format", help="Format of --export.")]
-Samples = Annotated[bool, flag("--samples", "Export every value of every turn instead of medians.")]
+Output = Annotated[Path | None, option("FILE|-", "Write medians of each night into a file.")]
+Kind = Annotated[Format, typer.Option("--format", help="Format of --output.")]
+Samples = Annotated[bool, flag("--samples", "Write every value of every turn instead of medians.")]
 Html = Annotated[Path | None, option("FILE", "Write the trend page.")]
 
 
@@ -261,7 +261,7 @@ def history(
     until: Until = None,
     ended: Ended = None,
     limit: Limit = 30,
-    export: Export = None,
+    output: Output = None,
     kind: Kind = "csv",
     samples: Samples = False,
     html: Html = None,
@@ -271,7 +271,7 @@ def history(
     """List nights, and metrics over nights.
 
     Prints a line for each night: its outcome and its most important change. With --metric, prints
-    the value of the metric and that of the reference in each night. --export and --html use all
+    the value of the metric and that of the reference in each night. --output and --html use all
     selected nights, not only the last --limit.
     """
     if context.invoked_subcommand is not None:
@@ -288,23 +288,23 @@ def history(
     series_filter = {"capture": capture, "metric": metric}
     if metric == "all":
         series_filter["metric"] = None
-    _require_clear_output(export, samples=samples, json=json)
+    _require_clear_output(output, samples=samples, json=json)
     url = history_url(history, config)
     read_files = _drop_missing(config, nightly.place.file_of(url))
-    named_files = _drop_missing(export, html)
+    named_files = _drop_missing(output, html)
     written_files = [file for file in named_files if file != console.STDOUT]
     with (
         outputs.writing(written_files, read_files, force=force),
         nightly.Store.connect(url, make=False) as store,
     ):
-        if export is not None:
+        if output is not None:
             night_filter = selection | series_filter
-            _export(store, night_filter, export, kind, samples=samples)
+            _export(store, night_filter, output, kind, samples=samples)
         if html is not None:
             _draw(store, url, selection, series_filter, html)
         if json and written_files:
             console.show_files(written_files, json=json)
-        if export is not None or html is not None:
+        if output is not None or html is not None:
             return
         if metric is not None:
             _show_series(store, selection | series_filter, limit, json=json)
@@ -312,11 +312,11 @@ def history(
             _show_nights(store, selection, ended, limit, json=json)
 
 
-def _require_clear_output(export: Path | None, *, samples: bool, json: bool) -> None:
-    if json and export == console.STDOUT:
-        raise UsageError("--json and --export - print two documents.", hint="Name a file.")
-    if samples and export is None:
-        raise UsageError("--samples needs --export.", hint="Add --export FILE --format csv")
+def _require_clear_output(output: Path | None, *, samples: bool, json: bool) -> None:
+    if json and output == console.STDOUT:
+        raise UsageError("--json and --output - print two documents.", hint="Name a file.")
+    if samples and output is None:
+        raise UsageError("--samples needs --output.", hint="Add --output FILE --format csv")
 
 
 def _optional_time(text: str | None) -> datetime | None:

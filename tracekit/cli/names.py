@@ -50,18 +50,55 @@ MOVED_OPTIONS: Final = {
 }
 """Options of before that are commands of their own today."""
 
+RENAMED_OPTIONS: Final = {
+    "bench run --repetitions": "--repeats",
+    "bench tune --repetitions": "--repeats",
+    "kernel verify --patience": "--time-limit",
+    "nightly gate --plan": "--config",
+    "nightly history --export": "--output",
+}
+"""Options of before, after their command of today, and those of today; values stay as they are."""
+
 RUN: Final = "run"
 RAN_ALONE: Final = ("bench", "nightly")
 """Groups that were commands before: their own name ran `run`."""
 _HELP = ("--help", "-h")
+_END_OF_OPTIONS = "--"
 
 
 def translate(words: Sequence[str], subcommands: Collection[str]) -> tuple[list[str], str]:
-    """Return a command line in the names of today, and the note on a name of before.
+    """Return a command line in the names of today, and the note on names of before.
 
     `subcommands` are the names in the group that the first word names, if it is one. The note is
     empty if the words are those of today.
     """
+    new_words, command_note = _translate_command(words, subcommands)
+    new_words, option_notes = _translate_options(new_words)
+    notes = [note for note in (command_note, *option_notes) if note]
+    return new_words, " ".join(notes)
+
+
+def _translate_options(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return a command line of today's command with today's options, and a note on each change."""
+    new_words = list(words)
+    last = len(new_words)
+    if _END_OF_OPTIONS in new_words:
+        last = new_words.index(_END_OF_OPTIONS)
+    notes: dict[str, None] = {}
+    for old_name, new_option in RENAMED_OPTIONS.items():
+        command, old_option = old_name.rsplit(" ", 1)
+        if " ".join(new_words[:2]) != command:
+            continue
+        for place in range(2, last):
+            option, equals, value = new_words[place].partition("=")
+            if option == old_option:
+                new_words[place] = f"{new_option}{equals}{value}"
+                notes[_note(old_name, f"{command} {new_option}")] = None
+    return new_words, list(notes)
+
+
+def _translate_command(words: Sequence[str], subcommands: Collection[str]) -> tuple[list[str], str]:
+    """Return a command line with the command of today, and the note on its name of before."""
     if not words:
         return [], ""
     first, *rest = words

@@ -190,7 +190,7 @@ Method = Annotated[
 Template = Annotated[
     list[str] | None,
     option(
-        "NAME|PATH",
+        "NAME|FILE",
         "Template of Instruments; may be given again.  [default: Metal System Trace]",
     ),
 ]

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from tracekit import base, lab
+from tracekit import base, lab, workload
 from tracekit.base import InterruptedRunError, UsageError, documents, outputs
 from tracekit.cli import console, options
 from tracekit.cli.options import FileCommand, argument, collect_options, flag, option, set_signature
@@ -129,9 +129,7 @@ Seed = Annotated[int, typer.Option(min=0, help="Seed of inputs and of the random
 Lenient = Annotated[
     bool, flag("--lenient", "Allow some lanes to skip a simdgroup operation, as Metal does.")
 ]
-Patience = Annotated[
-    float, option("SECONDS", "Longest time of a launch: some never end.", min=0.001)
-]
+TimeLimit = Annotated[str, option("TIME", "Longest time of a launch: some never end.")]
 Function = Annotated[str, option("NAME", "FILE.metal: the kernel.  [default: the only one]")]
 Template = Annotated[str, option("ARGS", 'FILE.metal: template arguments: "float16_t, 128".')]
 Buffer = Annotated[
@@ -151,7 +149,7 @@ Constant = Annotated[
     list[str] | None, option("INDEX=VALUE", "FILE.metal: function constant.", "--constant")
 ]
 Include = Annotated[
-    list[str] | None, option("FOLDER", "FILE.metal: folder of its #include files.", "--include")
+    list[str] | None, option("DIR", "FILE.metal: folder of its #include files.", "--include")
 ]
 Expect = Annotated[
     list[str] | None, option("NAME=FILE.npy", "FILE.metal: the expected contents.", "--expect")
@@ -171,7 +169,7 @@ def verify_kernel(
     order: Order = "all",
     seed: Seed = 0,
     lenient: Lenient = False,
-    patience: Patience = 60.0,
+    time_limit: TimeLimit = "60s",
     json: options.Json = False,
     function: Function = "",
     template: Template = "",
@@ -215,7 +213,7 @@ def verify_kernel(
         tuple(expect or ()),
         bound,
         lenient,
-        patience,
+        workload.plan.seconds(time_limit),
         tuple(include or ()),
     )
     orders = tuple(lab.ThreadOrder)

@@ -20,7 +20,7 @@ Run = Callable[..., Any]
 MS = 1_000_000
 SMALL_ATTENTION = (
     "--batch 2 --q-heads 4 --kv-heads 2 --head-dim 64 --block-size 16 --active-blocks 2 "
-    "--dtype float32 --warmup 1 --budget 0.01 --repetitions 6"
+    "--dtype float32 --warmup 1 --budget 0.01 --repeats 6"
 ).split()
 SMALL = [*SMALL_ATTENTION, *"--queries 16 --rows 2 --dims 32 --out-dims 32".split()]
 

@@ -237,7 +237,7 @@ def _blame(error: KernelError, order: ThreadOrder) -> ProofVerdict:
     else:
         words = f"{head.rstrip(':.')} (order {order})"
     if _UNENDED in head:
-        lines.append("--patience SECONDS gives a launch longer.")
+        lines.append("--time-limit TIME gives a launch longer.")
     return ProofVerdict(question, DEFECT, words, tuple(lines))
 
 

@@ -74,7 +74,7 @@ def find_night(
     if plan is not None:
         raise UsageError(
             f"The night {night.id} is of the plan {night.plan}, not of {loaded_plan.name}.",
-            hint="Name the file of its own plan, or leave --plan out.",
+            hint="Name the file of its own plan, or leave --config out.",
         )
     return night, None
 
