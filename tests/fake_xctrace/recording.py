@@ -259,6 +259,7 @@ class Recording:
             "build": self.scenario.version.build,
             "whole": self.scenario.get("tables") == "all",
             "chip": self.chip,
+            "clock_ramp": self.scenario.get("clock_ramp", 0),
             "template": self.arguments.template,
             "instruments": self.arguments.instruments,
             "limit": self.limit,

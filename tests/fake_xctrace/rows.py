@@ -157,6 +157,24 @@ def _processes(state: dict[str, Any]) -> list[Row]:
     return [[0, pid, pid, Process(name, pid), name] for name, pid in owners]
 
 
+def _performance_states(state: dict[str, Any]) -> list[Row]:
+    """Return the states of a GPU that reaches its best one some seconds after its first job."""
+    end = _whole_span(state)
+    ramp = int(state.get("clock_ramp", 0) * 1e9)
+    if not ramp:
+        return [_performance_state(0, end, "Maximum")]
+    first = min((start for jobs in state["jobs"].values() for start, _ in jobs), default=0)
+    best = min(first + ramp, end)
+    rows = [_performance_state(0, best, "Minimum")]
+    if best < end:
+        rows.append(_performance_state(best, end - best, "Maximum"))
+    return rows
+
+
+def _performance_state(start: int, duration: int, name: str) -> Row:
+    return [start, duration, name, "GPU", 1, Label(name), name]
+
+
 def _whole_span(state: dict[str, Any]) -> int:
     return int(state["duration"] * 1e9)
 
@@ -178,9 +196,7 @@ _MAKERS: dict[str, Callable[[dict[str, Any]], list[Row]]] = {
     "device-thermal-state-intervals": lambda state: [
         [0, _whole_span(state), _whole_span(state), "Nominal", "Thermal State", 0, Label("Nominal")]
     ],
-    "gpu-performance-state-intervals": lambda state: [
-        [0, _whole_span(state), "Maximum", "GPU", 1, Label("Maximum"), "Maximum"]
-    ],
+    "gpu-performance-state-intervals": _performance_states,
     "display-vsyncs-interval": lambda state: [
         [start, _VSYNC, "Display", 3, Label("VSYNC"), "VSYNC"]
         for start in range(0, _whole_span(state), _VSYNC)

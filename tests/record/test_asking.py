@@ -553,6 +553,7 @@ def test_the_command_asks_writes_and_learns(
     unknown = save(tmp_path, "old.json", make_report(questions=answered("no-such-belief", 1)))
     result = tracekit("doctor", "--learn", "--json", unknown)
     assert json.loads(result.out) == {
+        "format": 1,
         "added": 0,
         "refused": ["old.json: there is no belief 'no-such-belief'."],
         "contradictions": [],

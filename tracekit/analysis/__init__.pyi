@@ -1,3 +1,4 @@
+from . import counters as counters
 from . import intervals as intervals
 from . import machine as machine
 from . import profile as profile
@@ -9,7 +10,6 @@ from .analyze import used_tables as used_tables
 from .beats import beats as beats
 from .beats import spikes as spikes
 from .completeness import count_jobs as count_jobs
-from .counters import CounterKind as CounterKind
 from .crowd import crowd_of as crowd_of
 from .crowd import explain_crowd as explain_crowd
 from .given import DERIVED as DERIVED

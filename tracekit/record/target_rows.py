@@ -5,6 +5,7 @@ from collections.abc import Collection
 
 import pandas as pd
 
+from tracekit.analysis.counters import RAY_TRACING
 from tracekit.base import Recording, TracekitError
 from tracekit.record.xctrace import exporting
 from tracekit.tables import Choice, Tables, toc
@@ -38,6 +39,17 @@ def rows_of_target(
         f"(process {numbers}) was recorded. See whether the target was awake and used Metal."
     )
     return False, (warning,)
+
+
+def count_samples(tables: Tables) -> int | None:
+    """Return the samples of counters, without that of ray tracing; None without the table.
+
+    M3 and later record that one even if they refuse the counters that were asked for.
+    """
+    counters = tables.get("gpu_counters")
+    if counters is None:
+        return None
+    return int(counters["counter"].ne(RAY_TRACING).sum())
 
 
 def read_gpu_intervals(recording: Recording, targets: frozenset[int]) -> pd.DataFrame | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from children import running, started_since
+from every_command import stock_template
 from tracekit.machine.machine import Machine
 from tracekit.record.asking import AskedQuestion, ask
 from tracekit.record.beliefs import AnswerVerdict
@@ -158,6 +159,46 @@ def test_a_virtual_machine_is_not_asked_about_its_gpu(
         assert asked.commands == (), name
         assert {answer.verdict for answer in asked.answers} == {NOT_ANSWERED}, name
         assert all("is a virtual machine" in answer.reason for answer in asked.answers), name
+
+
+@pytest.mark.processes
+def test_the_counter_profile_of_a_chip_is_the_first_one_that_gives_samples(
+    scenario: Scenario, question: Callable[..., AskedQuestion], tmp_path: Path
+) -> None:
+    scenario()
+    asked = question("profiles")
+    assert "No template files called 'Metal System Trace'" in asked.answers[1].reason
+    templates = tmp_path / "Library" / "Application Support" / "Instruments" / "Templates"
+    templates.mkdir(parents=True)
+    (templates / "Metal System Trace.tracetemplate").write_bytes(stock_template())
+    for chip, profiles, value, verdict in (
+        ("M4 Max", None, 13, AS_BELIEVED),
+        ("M4 Max", [14], 14, DIFFERS),
+        ("M4 Max", [99], None, NOT_ANSWERED),
+        ("M1", None, 3, AS_BELIEVED),
+        ("M1", [4], 4, DIFFERS),
+    ):
+        scenario(chip=chip, profiles=profiles)
+        early, late = question("profiles", chip=f"Apple {chip}").answers
+        answer = early if chip == "M1" else late
+        assert (answer.value, answer.verdict) == (value, verdict), (chip, profiles, answer.reason)
+
+
+@pytest.mark.processes
+def test_the_ramp_of_the_clock_is_measured_or_bounded(
+    scenario: Scenario, question: Callable[..., AskedQuestion]
+) -> None:
+    busy = PLAYER.replace("else 20", "else 700")
+    for ramp, program, longer, verdict in (
+        (0, PLAYER, False, AS_BELIEVED),
+        (0.01, PLAYER, False, AS_BELIEVED),
+        (60, PLAYER, True, NOT_ANSWERED),
+        (0.6, busy, False, DIFFERS),
+        (60, busy, True, DIFFERS),
+    ):
+        scenario(tables="all", clock_ramp=ramp)
+        (answer,) = question("clock-ramp", program).answers
+        assert (answer.longer, answer.verdict) == (longer, verdict), (ramp, answer.reason)
 
 
 def test_interpreters_of_this_version_are_found_by_their_places(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from tracekit.record.beliefs import LongerThan
 from tracekit.record.doctor.interpreters import find_interpreters, list_package_folders
 from tracekit.record.doctor.interview import Answer, NotAnsweredError, Observed, Trial
 from tracekit.record.doctor.questions import DoctorQuestion
+from tracekit.record.target_rows import count_samples
 from tracekit.record.xctrace.command import target_environment
 from tracekit.record.xctrace.counter_template import choose_profile, find_generation
 from tracekit.record.xctrace.templates import SUFFIX, draft, template_file, template_files, write
@@ -191,8 +192,7 @@ def _profiles(trial: Trial) -> Observed:
         except TracekitError as error:
             raise NotAnsweredError(error.message.rstrip(".")) from error
         work = recorder.record(f"profile-{profile}", "launch", ("--template", str(path)))
-        counters = work.tables.get("gpu_counters")
-        if counters is not None and not counters.empty:
+        if count_samples(work.tables):
             return {belief: profile}
     raise NotAnsweredError(f"none of the profiles {', '.join(map(str, profiles))} gave samples")
 

@@ -17,6 +17,7 @@ from tracekit.base import (
 )
 from tracekit.record.observe import request_for
 from tracekit.record.recorder import Progress, Recorder, quiet
+from tracekit.record.target_rows import count_samples
 from tracekit.record.xctrace.exporting import counter_set
 from tracekit.tables import Tables, toc
 from tracekit.workload import Plan, journal, load
@@ -92,7 +93,6 @@ def _try_way(
     targets = frozenset(target.pid for target in recorded.targets)
     tables = Tables(recording.exports, targets)
     intervals = tables.get("gpu_intervals")
-    counters = tables.get("gpu_counters")
     runs = toc.read_toc(recording.toc_file).runs
     rows = None
     other_rows = None
@@ -100,8 +100,8 @@ def _try_way(
         rows = int(intervals["target"].sum())
         other_rows = len(intervals) - rows
     counter_rows = None
-    if counters is not None and plan.counters != "off":
-        counter_rows = len(counters)
+    if plan.counters != "off":
+        counter_rows = count_samples(tables)
     warnings = (*tables.warnings, *recorded.warnings, *export_warnings)
     return {
         "rows": rows,

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis import CounterKind, Result
+from tracekit.analysis import Result
+from tracekit.analysis.counters import CounterKind
 from tracekit.base import units
 from tracekit.report.panel import Context, Tables, panel, rows
 
