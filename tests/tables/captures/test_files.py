@@ -83,6 +83,7 @@ def test_a_content_that_does_not_fit_its_entry_is_refused(bundle: Path, tmp_path
         ("a larger size", 0, "<I", 17, "does not inflate to 17 bytes"),
         ("a smaller size", 0, "<I", 15, "does not inflate to 15 bytes"),
         ("a stream beyond the end", 8, "<Q", 1 << 40, "lies beyond the end of store0"),
+        ("a longer stream", 4, "<I", 0xFFFFFFFF, "lies beyond the end of store0"),
         ("a bomb", 0, "<I", 0xFFFFFFFF, "holds more than 1,073,741,824 bytes"),
         ("an unlikely ratio", 0, "<I", 1 << 29, "inflates to more than a capture holds"),
     ):

@@ -114,9 +114,10 @@ class CaptureFiles:
 
     def _read_plain(self, name: str, max_bytes: int) -> bytes:
         with self._reading(name), self._open_plain(name) as file:
-            if os.fstat(file.fileno()).st_size > max_bytes:
+            size = os.fstat(file.fileno()).st_size
+            if size > max_bytes:
                 raise ArchiveError(f"holds more than {max_bytes:,} bytes")
-            return file.read(max_bytes)
+            return file.read(size)
 
     def _open_plain(self, name: str) -> BinaryIO:
         path = self.bundle / name
@@ -152,10 +153,11 @@ def is_profile(name: str) -> bool:
 def _inflate(file: BinaryIO, place: StoredContent) -> bytes:
     if place.size > most_inflated(place.stored_size):
         raise ArchiveError("inflates to more than a capture holds")
+    # A read makes room for all that it is asked for, before it finds the end.
+    if place.offset + place.stored_size > os.fstat(file.fileno()).st_size:
+        raise ArchiveError(f"lies beyond the end of {STORE}")
     file.seek(place.offset)
     stored = file.read(place.stored_size)
-    if len(stored) != place.stored_size:
-        raise ArchiveError(f"lies beyond the end of {STORE}")
     stream = zlib.decompressobj()
     content = stream.decompress(stored, place.size + 1)
     if len(content) != place.size or not stream.eof or stream.unused_data:
