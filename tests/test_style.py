@@ -23,7 +23,7 @@ LIMITS: dict[str, tuple[float, str]] = {
     "odd English: changelog": (0.1, _ENGLISH),
     "odd English: docstrings": (1.1, _ENGLISH),
     "odd English: test names": (0.1, "Name a test `test_<subject>_<behaviour>`."),
-    "public names": (358, "Give a face only the names that other rooms use."),
+    "public names": (348, "Give a face only the names that other rooms use."),
 }
 
 

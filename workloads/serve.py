@@ -78,13 +78,17 @@ def serve(
     """
     import mlx.core as mx
 
-    from tracekit.ops import Lengths, Rate, ServerLoad, Spike, server
+    from tracekit.ops import load, server
 
-    spikes = tuple(Spike(at, spike_length, spike_rate) for at in spike_at or ())
-    load = ServerLoad(
-        rate=Rate(rate, ramp, spikes),
-        prompts=Lengths("prompt", prompt_lengths, prompt_tokens, prompt_shortest, prompt_longest),
-        outputs=Lengths("output", output_lengths, output_tokens, output_shortest, output_longest),
+    spikes = tuple(load.Spike(at, spike_length, spike_rate) for at in spike_at or ())
+    server_load = load.ServerLoad(
+        rate=load.Rate(rate, ramp, spikes),
+        prompts=load.Lengths(
+            "prompt", prompt_lengths, prompt_tokens, prompt_shortest, prompt_longest
+        ),
+        outputs=load.Lengths(
+            "output", output_lengths, output_tokens, output_shortest, output_longest
+        ),
         duration=duration,
         count=requests,
         burstiness=burstiness,
@@ -99,7 +103,9 @@ def serve(
         block_size=block_size,
         slots=max_seqs,
         chunk=prefill_chunk,
-        longest=load.longest,
+        longest=server_load.longest,
         dtype=getattr(mx, dtype),
     )
-    return server.serving_step(load, shape, server.LatencyLimits(slo_ttft, slo_tpot, slow_tick))
+    return server.serving_step(
+        server_load, shape, server.LatencyLimits(slo_ttft, slo_tpot, slow_tick)
+    )

@@ -2,6 +2,7 @@ from . import counters as counters
 from . import intervals as intervals
 from . import machine as machine
 from . import profile as profile
+from . import replay as replay
 from . import scope as scope
 from . import serving as serving
 from . import tracks as tracks
@@ -30,9 +31,6 @@ from .metrics import METRICS as METRICS
 from .metrics import server as server
 from .metrics.steps import bytes_moved as bytes_moved
 from .purpose import answer_of as answer_of
-from .replay import average_by_cost as average_by_cost
-from .replay import encoders as encoders
-from .replay import is_timed as is_timed
 from .result import Better as Better
 from .result import Measurement as Measurement
 from .result import Result as Result

@@ -344,10 +344,10 @@ def sync(
 
     Exit code 0: the history has every night that has ended. 3: a night could not be added.
     """
-    from tracekit.machine import own_name
+    from tracekit.machine import environment
 
     plan = nightly.read_plan(config, work=False)
-    machine_name = plan.machine or own_name()
+    machine_name = plan.machine or environment.own_name()
     done = nightly.memory.sync(plan, machine_name, history)
     if json:
         _show_sync_json(done)

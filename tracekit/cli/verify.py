@@ -224,8 +224,7 @@ def verify_kernel(
     def iter_verifications() -> Iterator[lab.Verification]:
         with closing(_subjects(subject, launch, given_parameters, seed)) as subjects:
             for verified_case in subjects:
-                case_title = lab.case(verified_case.name, verified_case.parameters)
-                with console.progress(case_title):
+                with console.progress(verified_case.title):
                     verification = lab.verify(verified_case, orders)
                 yield verification
 
@@ -292,12 +291,11 @@ def _show_verifications(verifications: "Iterator[lab.Verification]", *, as_json:
         console.show_json({"verifications": everything, "not_proven": lab.NOT_PROVEN})
         return any(verification.defects for verification in everything)
     first_two = list(islice(verifications, 2))
-    describe = lab.in_short
-    if len(first_two) == 1:
-        describe = lab.in_full
+    is_alone = len(first_two) == 1
     has_defect = False
     for verification in chain(first_two, verifications):
-        for line in describe(verification):
+        lines = verification.describe() if is_alone else verification.summarize()
+        for line in lines:
             console.show_line(line)
         if verification.defects:
             has_defect = True

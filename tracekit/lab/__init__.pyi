@@ -23,7 +23,4 @@ from .verification.shipped import shipped_names as shipped_names
 from .verification.verify import NOT_PROVEN as NOT_PROVEN
 from .verification.verify import Verification as Verification
 from .verification.verify import VerifiedCase as VerifiedCase
-from .verification.verify import case as case
-from .verification.verify import in_full as in_full
-from .verification.verify import in_short as in_short
 from .verification.verify import verify as verify

@@ -1,5 +1,6 @@
 from . import busy as busy
 from . import chips as chips
+from . import environment as environment
 from . import roofline as roofline
 from . import sampler as sampler
 from . import sources as sources
@@ -7,9 +8,6 @@ from . import triad as triad
 from .commit import git_commit as git_commit
 from .crowd import Crowd as Crowd
 from .crowd import crowd_between as crowd_between
-from .environment import environment as environment
-from .environment import machine_name as machine_name
-from .environment import own_name as own_name
 from .machine import Machine as Machine
 from .machine import circumstances as circumstances
 from .machine import describe as describe

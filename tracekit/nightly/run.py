@@ -12,7 +12,7 @@ from tracekit.base import (
     TracekitError,
     system,
 )
-from tracekit.machine import environment, git_commit, machine_name, window_words
+from tracekit.machine import environment, git_commit, window_words
 from tracekit.nightly.captures import CaptureRunner, NightSteps
 from tracekit.nightly.folder import NightFolder, NightWriter, make_output, night_id
 from tracekit.nightly.gate.anchors import anchors_due, with_previous
@@ -151,11 +151,11 @@ def _moves(capture: Capture, plan: NightPlan) -> bool:
 
 
 def _begin_night(plan: NightPlan, night_start: datetime, chosen: Sequence[Capture]) -> Night:
-    facts = environment()
+    facts = environment.environment()
     recorder_names = _name_recorders(chosen)
     if recorder_names:
         facts["recorder"] = ", ".join(recorder_names)
-    machine = plan.machine or machine_name(facts)
+    machine = plan.machine or environment.machine_name(facts)
     commit = git_commit(plan.file.parent)
     return Night(
         id=night_id(night_start),

@@ -18,8 +18,5 @@ from .attention.problem import reference_of as reference_of
 from .cache import caches as caches
 from .cache.decoding import Cache as Cache
 from .cache.decoding import Decoding as Decoding
+from .serving import load as load
 from .serving import server as server
-from .serving.load import Lengths as Lengths
-from .serving.load import Rate as Rate
-from .serving.load import ServerLoad as ServerLoad
-from .serving.load import Spike as Spike

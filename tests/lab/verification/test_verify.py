@@ -22,8 +22,6 @@ from tracekit.lab.verification.verify import (
     all_written,
     arrays,
     error_and_place,
-    in_full,
-    in_short,
     loaded_as_modelled,
     orders_agree,
     verify,
@@ -137,7 +135,7 @@ def test_a_verdict_on_literal_answers() -> None:
         (loaded_as_modelled, [MOVED, {"x": 29, "y": 0}], DEFECT, "x: 30 instead of 29"),
         (loaded_as_modelled, [MOVED, {"y": 1}], DEFECT, "y: 0 instead of 1"),
     ):
-        verdict = judge(*arguments)
+        verdict = judge(*arguments)  # pyright: ignore[reportArgumentType]
         assert verdict.outcome is outcome, (judge, arguments)
         assert verdict.detail.startswith(detail), (judge, arguments)
 
@@ -169,7 +167,7 @@ def test_full_and_short_reports(golden: Callable[..., None]) -> None:
     lines = [
         line
         for verification in verifications
-        for line in (*in_full(verification), *in_short(verification))
+        for line in (*verification.describe(), *verification.summarize())
     ]
     golden("words.txt", "\n".join(lines) + "\n")
 
@@ -315,4 +313,4 @@ def test_an_error_is_not_judged_by_the_name_of_its_file() -> None:
         ("k.metal writes outside the buffer 'out'.", Question.BOUNDS),
         ("k.metal: divergent threadgroup_barrier at line 3", Question.SYNCHRONISATION),
     ):
-        assert verifying._blamed_question(message) is question, message
+        assert verifying._blamed_question(message) is question, message  # pyright: ignore[reportPrivateUsage]

@@ -88,6 +88,42 @@ class Verification:
         """The verdicts that found something."""
         return tuple(verdict for verdict in self.verdicts if verdict.outcome is DEFECT)
 
+    @property
+    def title(self) -> str:
+        """The name and the chosen parameters in the form of command line options."""
+        return _title_of(self.name, self.parameters)
+
+    def summarize(self) -> Iterator[str]:
+        """Yield a line that counts the answers, then the defects with their places."""
+        counts = Counter(verdict.outcome for verdict in self.verdicts)
+        parts = [f"{counts[outcome]} {outcome}" for outcome in ProofOutcome if counts[outcome]]
+        tally = ", ".join(parts)
+        yield f"{self.title}: {tally}"
+        for verdict in self.defects:
+            yield from _lines(verdict)
+
+    def describe(self) -> Iterator[str]:
+        """Yield every answer, the kernels that were launched, and the bytes that they moved."""
+        yield self.title
+        questions_by_reason: defaultdict[str, list[str]] = defaultdict(list)
+        for verdict in self.verdicts:
+            if verdict.outcome is NOT_CHECKED:
+                questions_by_reason[verdict.detail].append(verdict.question)
+            else:
+                yield from _lines(verdict)
+        for reason, questions in questions_by_reason.items():
+            yield f"  not checked, because {reason}: {', '.join(questions)}"
+        for moved in self.traffic:
+            yield _describe_traffic(moved)
+
+
+def _title_of(name: str, parameters: Mapping[str, Any]) -> str:
+    words = [name]
+    for key, value in parameters.items():
+        option = key.replace("_", "-")
+        words.append(f"--{option} {value}")
+    return " ".join(words)
+
 
 PATIENCE = 60.0
 """Seconds that one launch may take: kernels that never end are a defect to find, too."""
@@ -121,6 +157,11 @@ class VerifiedCase:
     expected: tuple[Array, ...] = ()
     bound: float = 0.0
     loaded: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    @property
+    def title(self) -> str:
+        """The name and the chosen parameters in the form of command line options."""
+        return _title_of(self.name, self.parameters)
 
 
 NOT_PROVEN = (
@@ -294,39 +335,6 @@ def loaded_as_modelled(moved: Sequence[MovedBytes], model: Mapping[str, int]) ->
     if differences:
         return ProofVerdict(question, DEFECT, "; ".join(differences))
     return ProofVerdict(question, PASSED, f"as modelled: {', '.join(model)}")
-
-
-def case(name: str, parameters: Mapping[str, Any]) -> str:
-    """Return the name and the chosen parameters in the form of command line options."""
-    words = [name]
-    for key, value in parameters.items():
-        option = key.replace("_", "-")
-        words.append(f"--{option} {value}")
-    return " ".join(words)
-
-
-def in_short(verification: Verification) -> Iterator[str]:
-    """Yield a line that counts the answers, then the defects with their places."""
-    counts = Counter(verdict.outcome for verdict in verification.verdicts)
-    tally = ", ".join(f"{counts[outcome]} {outcome}" for outcome in ProofOutcome if counts[outcome])
-    yield f"{case(verification.name, verification.parameters)}: {tally}"
-    for verdict in verification.defects:
-        yield from _lines(verdict)
-
-
-def in_full(verification: Verification) -> Iterator[str]:
-    """Yield every answer, the kernels that were launched, and the bytes that they moved."""
-    yield case(verification.name, verification.parameters)
-    questions_by_reason: defaultdict[str, list[str]] = defaultdict(list)
-    for verdict in verification.verdicts:
-        if verdict.outcome is NOT_CHECKED:
-            questions_by_reason[verdict.detail].append(verdict.question)
-        else:
-            yield from _lines(verdict)
-    for reason, questions in questions_by_reason.items():
-        yield f"  not checked, because {reason}: {', '.join(questions)}"
-    for moved in verification.traffic:
-        yield _describe_traffic(moved)
 
 
 def _describe_traffic(moved: MovedBytes) -> str:

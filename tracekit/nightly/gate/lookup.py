@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tracekit.base import InconclusiveError, InputError, RecordingError, UsageError
-from tracekit.machine import own_name
+from tracekit.machine import environment
 from tracekit.nightly.folder import nights_in
 from tracekit.nightly.gate.report.model import GateReport, Suite, add_outcome_case
 from tracekit.nightly.history.night import DOCUMENT, Night, Outcome, moment_of
@@ -100,7 +100,7 @@ def _choose_history(plan: NightPlan | None, history: str) -> str:
 
 def _latest(plan: NightPlan | None, history: str) -> Night:
     """Return the last night of the plan on this machine; never one of another plan or machine."""
-    machine = (plan.machine if plan else "") or own_name()
+    machine = (plan.machine if plan else "") or environment.own_name()
     has_other_nights = False
     if plan is not None and not history:
         folders = nights_in(plan.output)

@@ -5,7 +5,8 @@ from typing import Any
 
 import pandas as pd
 
-from tracekit.analysis import Result, average_by_cost, encoders, is_timed
+from tracekit import analysis
+from tracekit.analysis import Result
 from tracekit.base import units
 from tracekit.report.panel import REPLAY, Context, Tables, panel, rows
 
@@ -29,8 +30,8 @@ def replay(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a
     counter_rows = rows(tables, REPLAY)
     if counter_rows.absence:
         return None
-    table = encoders(counter_rows.frame)
-    occupancy = average_by_cost(table, "occupancy")
+    table = analysis.replay.encoders(counter_rows.frame)
+    occupancy = analysis.replay.average_by_cost(table, "occupancy")
     ranked = bool(table["cost"].notna().any())
     more = max(0, len(table) - MOST_ROWS)
     described_encoders = [
@@ -39,7 +40,7 @@ def replay(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a
     occupancy_words = None if occupancy is None else units.percent(occupancy)
     return {
         "ranked": ranked,
-        "timed": is_timed(counter_rows.frame),
+        "timed": analysis.replay.is_timed(counter_rows.frame),
         "encoders": described_encoders,
         "more": more,
         "occupancy": occupancy_words,
