@@ -14,7 +14,7 @@ import pytest
 
 from command_line import run
 from judged_again import judged_again, others
-from tracekit.analysis.result import Result
+from tracekit.analysis.result import Result, Status
 from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.steps import steps_of
 from tracekit.nightly.history.store.store import Store
@@ -50,7 +50,11 @@ def test_a_run_is_analyzed_again_to_the_same_metrics(kept: Path) -> None:
         check.rule: check.status for check in result_before.checks if check.rule in states
     }
     assert len(kept_rules) > 20
-    assert {name: states[name] for name in kept_rules} == kept_rules
+    for name, state in kept_rules.items():
+        # Format 1 had no word for a check without sense for the work.
+        could_not_judge = {Status.ABSTAINED, Status.NOT_APPLICABLE}
+        expected_states = could_not_judge if state is Status.ABSTAINED else {state}
+        assert states[name] in expected_states, name
     assert run("report", kept / "run") == 0
 
 

@@ -1,5 +1,6 @@
 """Metrics and rules together make a result that says what it could not know."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -37,7 +38,8 @@ def test_every_metric_and_every_rule_is_in_the_result_and_without_tables_claims_
         assert [measurement.name for measurement in result.metrics] == list(METRICS), tables
         assert [check.rule for check in result.checks] == list(RULES), tables
     assert all(measurement.value is None and measurement.reason for measurement in result.metrics)
-    assert all(check.status is Status.ABSTAINED and check.reason for check in result.checks)
+    unjudged = {Status.ABSTAINED, Status.NOT_APPLICABLE}
+    assert all(check.status in unjudged and check.reason for check in result.checks)
     assert not result.findings
 
 
@@ -80,6 +82,9 @@ def test_a_broken_rule_or_metric_costs_only_itself(broken_checks_raise: Callable
     broken_checks_raise()
     check, findings = judge(BROKEN, tables, {})
     assert (check.status, findings) == (Status.FAILED, [])
+    calls = check.log.splitlines()
+    assert re.match(r"analyze\.py:\d+ in judge: ", calls[0])
+    assert re.match(r"test_analyze\.py:\d+ in broken: yield Finding", calls[-1])
     measured = measure(never_whole, tables)
     assert measured.value is None
     assert "ZeroDivisionError" in check.reason

@@ -10,7 +10,15 @@ from analysed import TARGETS, intervals, make_named_table, phases, row_of_steps
 from tracekit.analysis import given
 from tracekit.analysis.analyze import analyze, used_tables
 from tracekit.analysis.given import GIVEN, Given, losses_of_used, recorded_tables, settings_table
-from tracekit.analysis.inject import ON_THE_CPU, Unavailable, absence, inject, thresholds
+from tracekit.analysis.inject import (
+    ON_THE_CPU,
+    NotApplicable,
+    Remedy,
+    Unavailable,
+    explain_absence,
+    inject,
+    thresholds,
+)
 from tracekit.analysis.result import Status
 from tracekit.analysis.rule import Severity
 from tracekit.base.errors import InputError, UsageError
@@ -38,14 +46,36 @@ def test_tables_are_given_by_name_and_optional_ones_may_be_none() -> None:
 
 
 def test_a_missing_table_is_reported_with_its_maker() -> None:
-    assert "program tells nothing of the kind" in absence("steps", {})
-    assert absence("gpu_intervals", {}).endswith("which comes from metal-gpu-intervals.")
+    assert "program tells nothing of the kind" in str(explain_absence("steps", {}))
+    reason = str(explain_absence("gpu_intervals", {}))
+    assert reason.endswith("which comes from metal-gpu-intervals.")
     # What only a GPU has is not missed in a recording of a CPU.
     on_a_cpu = {"gpu_intervals": pd.DataFrame({"clock": ["host"]})}
-    assert absence("driver_events", on_a_cpu) == ON_THE_CPU
-    assert absence("cpu_profile", on_a_cpu).endswith("which comes from time-profile.")
+    assert str(explain_absence("driver_events", on_a_cpu)) == ON_THE_CPU
+    reason = str(explain_absence("cpu_profile", on_a_cpu))
+    assert reason.endswith("which comes from time-profile.")
     on_a_gpu = {"gpu_intervals": pd.DataFrame({"clock": ["gpu"]})}
-    assert "no table driver_events" in absence("driver_events", on_a_gpu)
+    assert "no table driver_events" in str(explain_absence("driver_events", on_a_gpu))
+
+
+def test_a_missing_table_is_not_applicable_or_has_a_remedy(subtests: pytest.Subtests) -> None:
+    gpu_work = pd.DataFrame({"clock": ["gpu"]})
+    by_host = {"provenance": Provenance(recorder="host")}
+    workload = {"provenance": Provenance(recorder="xctrace", workload="paged")}
+    cases = (
+        ("a program without steps", "steps", {}, NotApplicable, Remedy.UNKNOWN),
+        ("a workload that lost its steps", "steps", workload, Unavailable, Remedy.UNKNOWN),
+        ("a program without requests", "requests", workload, NotApplicable, Remedy.UNKNOWN),
+        ("no GPU on a host", "gpu_intervals", by_host, NotApplicable, Remedy.UNKNOWN),
+        ("CPU samples", "gpu_intervals", {"cpu_profile": gpu_work}, NotApplicable, Remedy.UNKNOWN),
+        ("counters", "gpu_counters", {"gpu_intervals": gpu_work}, Unavailable, Remedy.COUNTERS),
+        ("driver", "driver_events", {"gpu_intervals": gpu_work}, Unavailable, Remedy.TRACE),
+        ("monitor", "gauges", {"gpu_intervals": gpu_work}, Unavailable, Remedy.MONITOR),
+    )
+    for name, table, tables, kind, remedy in cases:
+        with subtests.test(name):
+            answer = explain_absence(table, tables)
+            assert (type(answer), answer.remedy) == (kind, remedy)
 
 
 def test_an_unknown_threshold_is_named_with_the_known_ones() -> None:

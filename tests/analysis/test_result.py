@@ -45,7 +45,12 @@ RESULT = Result(
     ),
     checks=(
         RuleCheck("bubbles", Status.FOUND),
-        RuleCheck("low-occupancy", Status.ABSTAINED, "none."),
+        RuleCheck(
+            "low-occupancy",
+            Status.ABSTAINED,
+            "none.",
+            "tracekit capture --counters on -- PROGRAM",
+        ),
     ),
 )
 
@@ -54,7 +59,7 @@ def test_a_result_comes_back_from_the_fields_that_are_documented(tmp_path: Path)
     save(tmp_path / "result.json", RESULT)
     assert Result.load(tmp_path / "result.json") == RESULT
     document = json.loads((tmp_path / "result.json").read_text())
-    assert document["format"] == 1
+    assert document["format"] == 2
     assert document["metrics"] == [
         {
             "name": "step_rate",
@@ -80,8 +85,13 @@ def test_a_result_comes_back_from_the_fields_that_are_documented(tmp_path: Path)
     }
     finding = {"rule": "bubbles", "severity": "warning", **message_fields, **other_fields, **data}
     assert document["findings"] == [finding]
-    abstained = {"rule": "low-occupancy", "status": "abstained", "reason": "none."}
-    assert document["checks"][1] == abstained
+    assert document["checks"][1] == {
+        "rule": "low-occupancy",
+        "status": "abstained",
+        "reason": "none.",
+        "remedy": "tracekit capture --counters on -- PROGRAM",
+        "log": "",
+    }
 
 
 def test_rules_with_one_reason_are_grouped_and_the_largest_group_is_first() -> None:
@@ -100,6 +110,14 @@ def test_rules_with_one_reason_are_grouped_and_the_largest_group_is_first() -> N
         Reason("no reason is given", ("quiet",)),
     )
     assert checked.reasons(Status.FAILED) == (Reason("no counters.", ("broken",)),)
+    two_remedies = (
+        RuleCheck("low-occupancy", Status.ABSTAINED, "none.", "a"),
+        RuleCheck("memory-bound", Status.ABSTAINED, "none.", "b"),
+    )
+    assert Result(Provenance(), checks=two_remedies).reasons(Status.ABSTAINED) == (
+        Reason("none.", ("low-occupancy",), "a"),
+        Reason("none.", ("memory-bound",), "b"),
+    )
     assert RESULT.metric("nothing") is None
 
 
@@ -136,3 +154,28 @@ def test_a_damaged_result_or_one_of_a_newer_format_is_refused(
             with pytest.raises(InputError, match=message) as error:
                 Result.load(tmp_path / "result.json")
             assert ("tracekit analyze" in error.value.hint) == (message == "cannot be read")
+
+
+def test_checks_are_summed_up_in_a_sentence() -> None:
+    passed, found, abstained, failed, inapplicable = (
+        [RuleCheck("rule", status)]
+        for status in (
+            *(Status.PASSED, Status.FOUND, Status.ABSTAINED, Status.FAILED),
+            Status.NOT_APPLICABLE,
+        )
+    )
+    for checks, sentence in (
+        ([], "Nothing was checked."),
+        (inapplicable * 3, "No check applies to this recording."),
+        (passed * 8 + inapplicable * 3, "Passed all checks that apply: 8."),
+        (
+            passed * 8 + abstained * 4 + inapplicable * 30,
+            "Passed 8 of 12 checks that apply; 4 could not be judged.",
+        ),
+        (
+            passed * 2 + found * 3 + abstained + failed,
+            "Passed 2 of 7 checks that apply; 3 found something, 1 could not be judged, 1 failed.",
+        ),
+    ):
+        result = Result(Provenance(), checks=tuple(checks))
+        assert result.summarize_checks() == sentence, checks

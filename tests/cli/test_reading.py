@@ -121,7 +121,7 @@ def test_tables_shows_a_line_a_repeat(tracekit: Any, tmp_path: Path, two_tables:
     result = tracekit("tables", folder, "gpu_intervals", "--table", "2")
     assert (result.code, result.out.count("\n")) == (0, 2)
     analyzed = tracekit("analyze", folder)
-    assert "bubbles" in analyzed.out.partition("not checked  ")[2]
+    assert "bubbles" in analyzed.out.partition("not judged  ")[2]
     assert message in analyzed.out
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from lxml import html
 
+WORDED = {"h1", "h2", "h3", "summary", "p", "li", "dt", "dd", "pre", "figcaption"}
 DRAWN = ("d", "x", "y", "width", "cx", "cy", "transform")
 
 
@@ -28,8 +29,8 @@ def lines(part: Any) -> Iterator[str]:
                 yield line
         elif element.tag in {"rect", "path", "circle", "text"}:
             yield f"  {element.get('class') or element.tag} {' '.join(places)} {words}".rstrip()
-        elif element.tag in {"h1", "h2", "h3", "p", "li", "dt", "dd", "pre", "figcaption"}:
+        elif element.tag in WORDED:
             if not element.xpath("./p | ./ul") and not words.startswith("Not recorded:"):
                 yield f"{element.tag} {words}"
         elif element.tag == "section":
-            yield f"\n== {element.get('id')}"
+            yield f"\n== {element.get('aria-labelledby').removesuffix('-title')}"

@@ -97,9 +97,12 @@ def test_without_a_toc_the_target_is_named_or_the_only_process_or_nobody(
     result = pipeline.analyze(Recording(tmp_path / "run None without a TOC"))
     [busy] = [metric for metric in result.metrics if metric.name == "gpu_busy"]
     assert (busy.value, "--target" in busy.reason) == (None, True)
-    judged = {check.rule for check in result.checks if check.status is not Status.ABSTAINED}
+    unjudged = {Status.ABSTAINED, Status.NOT_APPLICABLE}
+    judged = {check.rule for check in result.checks if check.status not in unjudged}
     no_target = {"capture-truncated", "impossible-rows", "schema-drift"}
     assert judged == no_target
+    inapplicable = {check.rule for check in result.checks if check.status is Status.NOT_APPLICABLE}
+    assert inapplicable == {"rows-missing", "serial-prefill", "trace-overhead"}
 
 
 def test_names_and_files_are_taken_as_they_are_meant(

@@ -41,5 +41,5 @@ from .rows import rows as rows
 from .rule import Finding as Finding
 from .rule import Settings as Settings
 from .rules import RULES as RULES
-from .wording import headline as headline
+from .wording import line_of as line_of
 from .work_names import is_unnamed as is_unnamed

@@ -1,10 +1,12 @@
 """Tables in, metrics and findings out."""
 
 import logging
+import traceback
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,10 +14,11 @@ import pandas as pd
 
 from tracekit.analysis.crowd import crowd_of, explain_crowd
 from tracekit.analysis.given import Given, recorded_tables
-from tracekit.analysis.inject import Metric, Unavailable, inject
+from tracekit.analysis.inject import Metric, NotApplicable, Unavailable, inject
 from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.program import ProgramKind
 from tracekit.analysis.ranking import rank_findings
+from tracekit.analysis.remedies import applies_to, command_for
 from tracekit.analysis.result import Better, Measurement, Result, RuleCheck, Status
 from tracekit.analysis.rule import Fact, Finding, Rule, Settings
 from tracekit.analysis.rules import RULES
@@ -210,17 +213,34 @@ def measure(metric: Metric, tables: Mapping[str, pd.DataFrame]) -> Measurement:
 
 
 def judge(
-    rule: Rule, tables: Mapping[str, pd.DataFrame], settings: Mapping[str, object]
+    rule: Rule, tables: Mapping[str, Any], settings: Mapping[str, object]
 ) -> tuple[RuleCheck, list[Finding]]:
     """Return the outcome of the rule, and its findings before they are put into words."""
     try:
         raw_findings: list[Finding] = list(inject(rule.judge, tables, settings))
+    except NotApplicable as reason:
+        return RuleCheck(rule.name, Status.NOT_APPLICABLE, str(reason)), []
     except Unavailable as reason:
-        return RuleCheck(rule.name, Status.ABSTAINED, str(reason)), []
+        provenance = tables.get("provenance") or Provenance()
+        if not applies_to(reason.remedy, provenance):
+            return RuleCheck(rule.name, Status.NOT_APPLICABLE, str(reason)), []
+        remedy = command_for(reason.remedy, provenance)
+        return RuleCheck(rule.name, Status.ABSTAINED, str(reason), remedy), []
     except UsageError:
         raise
     except Exception as error:
         log.exception("The rule %s broke; the others are not affected.", rule.name)
-        return RuleCheck(rule.name, Status.FAILED, f"the rule broke: {error!r}"), []
+        broken = f"the rule broke: {error!r}"
+        return RuleCheck(rule.name, Status.FAILED, broken, log=list_calls(error)), []
     findings = [replace(finding, rule=rule.name) for finding in raw_findings]
     return RuleCheck(rule.name, Status.FOUND if findings else Status.PASSED), findings
+
+
+def list_calls(error: Exception) -> str:
+    """Return the calls that led to an error, a line each, the innermost last; without folders."""
+    calls = traceback.extract_tb(error.__traceback__)
+    lines: list[str] = []
+    for call in calls:
+        file = Path(call.filename).name
+        lines.append(f"{file}:{call.lineno} in {call.name}: {call.line}")
+    return "\n".join(lines)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.inject import NotApplicable, Remedy, Unavailable
 from tracekit.analysis.intervals import Times, in_order
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.iterations import quiet_limit
@@ -122,7 +122,7 @@ def beats(
 ) -> tuple[Beats, ...]:
     """Return the rhythm of the steady steps, separately for each variant."""
     if of_a_server(steps, requests, annotations):
-        raise Unavailable(
+        raise NotApplicable(
             "the steps are a server's, which differ with the requests that arrive; "
             "the metric tick_spikes counts those that took too long."
         )
@@ -218,7 +218,8 @@ def _long_enough(rows: tuple[Beats, ...]) -> list[Beats]:
         longest_row = max((row.starts.size for row in rows), default=0)
         raise Unavailable(
             f"a rhythm takes {FEWEST} steady steps in a row, each with another one behind it; "
-            f"the longest row has {longest_row:,}."
+            f"the longest row has {longest_row:,}.",
+            Remedy.LONGER,
         )
     return many
 

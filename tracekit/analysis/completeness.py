@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.inject import NotApplicable, Unavailable
 from tracekit.analysis.intervals import Times, spans
 from tracekit.analysis.scope import own_rows, steady_steps
 
@@ -118,15 +118,15 @@ def measure_completeness(
     if intervals is None:
         raise Unavailable("the recording has no table gpu_intervals.")
     if (intervals["clock"] == "host").any():
-        raise Unavailable("the work ran on the CPU, so no rows of a GPU are expected.")
+        raise NotApplicable("the work ran on the CPU, so no rows of a GPU are expected.")
     models = find_table("step_models")
     if models is None or models.empty:
-        raise Unavailable("the program does not say how much work a step has.")
+        raise NotApplicable("the program does not say how much work a step has.")
     if not (models["backend"] == "metal").all():
-        raise Unavailable("the workload did not run on Metal.")
+        raise NotApplicable("the workload did not run on Metal.")
     steps = find_table("steps")
     if steps is None:
-        raise Unavailable("the program marks no steps.")
+        raise NotApplicable("the program marks no steps.")
     starts, ends = spans(steady_steps(steps).sort_values("start"))
     jobs, _ = spans(own_rows(intervals))
     dispatches = models["dispatches"].fillna(1).min()

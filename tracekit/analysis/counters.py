@@ -16,7 +16,7 @@ from enum import StrEnum
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.inject import Remedy, Unavailable
 from tracekit.analysis.intervals import IntervalSet, spans
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.machine import Machine, chip_of
@@ -228,12 +228,13 @@ def extremes(
 
 def _require_samples(counters: pd.DataFrame | None) -> pd.DataFrame:
     if counters is None or counters.empty:
-        raise Unavailable(f"the recording has no counter samples. {HOW_TO_GET}")
+        raise Unavailable(f"the recording has no counter samples. {HOW_TO_GET}", Remedy.COUNTERS)
     flags = counters["percentage"] if "percentage" in counters else pd.Series(pd.NA, counters.index)
     counter_names = counters["counter"].astype("category")
     if list(counter_names.cat.categories) == [RAY_TRACING]:
         raise Unavailable(
-            f"only {RAY_TRACING} was recorded, which does not measure compute. {HOW_TO_GET}"
+            f"only {RAY_TRACING} was recorded, which does not measure compute. {HOW_TO_GET}",
+            Remedy.COUNTERS,
         )
     values = counters["value"].to_numpy(dtype=np.float64, na_value=np.nan)
     percentage = flags.astype("boolean")
@@ -300,7 +301,8 @@ class Pressure:
         """Return the loads of arithmetic and of memory; raise Unavailable without one of them."""
         if self.arithmetic is None or self.memory is None:
             missing_group = "arithmetic" if self.arithmetic is None else "memory"
-            raise Unavailable(_lacks(f"limiter or utilization of {missing_group}", self.recorded))
+            reason = _lacks(f"limiter or utilization of {missing_group}", self.recorded)
+            raise Unavailable(reason, Remedy.COUNTERS)
         return self.arithmetic, self.memory
 
     def has_other_bottleneck(self, margin: float) -> bool:
@@ -380,7 +382,7 @@ def mean_of(counter_means: pd.DataFrame, kind: CounterKind, unit: str) -> "pd.Se
         description = f"{kind} of {unit}" + (
             " in a stated unit" if kind is CounterKind.BANDWIDTH else ""
         )
-        raise Unavailable(_lacks(description, tuple(counter_means["counter"])))
+        raise Unavailable(_lacks(description, tuple(counter_means["counter"])), Remedy.COUNTERS)
     return counter_rows.iloc[0]
 
 

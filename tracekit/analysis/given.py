@@ -40,7 +40,7 @@ from tracekit.analysis.idle.gaps import (
 from tracekit.analysis.idle.samples import meanwhile_table
 from tracekit.analysis.idle.surroundings import surroundings
 from tracekit.analysis.idle.work import timeline_table, work_of
-from tracekit.analysis.inject import Unavailable, asked_tables, inject
+from tracekit.analysis.inject import NotApplicable, Unavailable, asked_tables, inject
 from tracekit.analysis.iterations import (
     iterations_table,
     loop_of,
@@ -328,7 +328,7 @@ class Given(Mapping[str, Any]):
 
     def _impossible(self) -> tuple[Breach, ...]:
         if not any(name in self._tables for name in JUDGED):
-            raise Unavailable("there is no table of a trace whose rows could be examined.")
+            raise NotApplicable("there is no table of a trace whose rows could be examined.")
         return self._belief.breaches()
 
     def _measure_completeness(self) -> Completeness:

@@ -3,21 +3,48 @@
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import lru_cache
 from typing import Any, get_args
 
 import pandas as pd
 
 from tracekit.analysis.result import Better
-from tracekit.base import TracekitError, UsageError
+from tracekit.base import Provenance, TracekitError, UsageError
 from tracekit.tables import SCHEMAS, losses, schemas
 
 _OF_WORKLOADS = "host-"  # prefix of the schemas that workloads and the host recorder write
 _OF_GPUS = ("metal", "gpu", "graphics")  # prefixes of schemas that only a GPU's recorder writes
+_MARKS = frozenset({"phases", "steps"})  # the tables that each workload fills
+_MONITORED = "gauges"  # the one table of a workload that a monitor of any program's machine fills
+_COUNTED = "counter"  # part of the names of the schemas that a counter set fills
+
+
+class Remedy(StrEnum):
+    """A change to the next recording that brings a missing answer; empty if none is known."""
+
+    UNKNOWN = ""
+    COUNTERS = "counters"
+    LONGER = "longer"
+    MONITOR = "monitor"
+    TARGET = "target"
+    TRACE = "trace"
 
 
 class Unavailable(Exception):  # noqa: N818  it is an answer, not an error
-    """A metric or a rule has no answer; the message gives the reason and a remedy."""
+    """A metric or a rule has no answer; the message gives the reason, and often a remedy.
+
+    `remedy` is the same remedy as data, of which `command_for` makes a command.
+    """
+
+    def __init__(self, reason: str, remedy: Remedy = Remedy.UNKNOWN) -> None:
+        """Take the reason, a clause that ends with a full stop."""
+        super().__init__(reason)
+        self.remedy = remedy
+
+
+class NotApplicable(Unavailable):
+    """The question has no sense for this work, whatever is recorded of it."""
 
 
 def asked_tables(function: Callable[..., Any]) -> tuple[str, ...]:
@@ -60,7 +87,7 @@ def inject(
             if missing.args != (name,) and not isinstance(missing, TracekitError):
                 raise  # the function that makes the table is broken
             if not optional:
-                raise Unavailable(absence(name, tables)) from missing
+                raise explain_absence(name, tables) from missing
         except Unavailable:
             if not optional:
                 raise
@@ -100,17 +127,57 @@ ON_THE_CPU = (
 )
 
 
-def absence(name: str, tables: Mapping[str, pd.DataFrame]) -> str:
-    """Return why the recording has no such table, and which recorder would have to record it."""
+_WITHOUT_GPU_WORK = {
+    "cpu_profile": "the recording has samples of CPU time, and no GPU work.",
+    "cycle_profile": "the recording has samples of CPU time, and no GPU work.",
+    "replay_counters": "the recording has the counters of a replay, and no times of GPU work.",
+}
+"""The reason why a recording with one of these tables has nothing of a GPU's recorder."""
+
+
+def explain_absence(name: str, tables: Mapping[str, Any]) -> Unavailable:
+    """Return why the recording has no such table, and which recorder would have to record it.
+
+    The answer is `NotApplicable` if no recording of this work would have the table.
+    """
     sources = schemas.origins(SCHEMAS[name]).split(" or ") if name in SCHEMAS else ["nowhere"]
     traced = [source for source in sources if not source.startswith(_OF_WORKLOADS)]
     missing = f"the recording has no table {name}"
     if not traced:
-        return f"{missing}: the program tells nothing of the kind, as a workload of tracekit does."
-    are_of_gpus = [source.startswith(_OF_GPUS) for source in traced]
-    if all(are_of_gpus) and _ran_on_a_cpu(tables):
+        return _explain_untold(name, missing, tables)
+    reason = f"{missing}, which comes from {' or '.join(traced)}."
+    if not all(source.startswith(_OF_GPUS) for source in traced):
+        return Unavailable(reason)
+    inapplicable = _find_lack_of_gpu_work(tables)
+    if inapplicable:
+        return NotApplicable(inapplicable)
+    is_counted = all(_COUNTED in source for source in traced)
+    return Unavailable(reason, Remedy.COUNTERS if is_counted else Remedy.TRACE)
+
+
+def _explain_untold(name: str, missing: str, tables: Mapping[str, Any]) -> Unavailable:
+    """Return why there is no table that only a workload, or a monitor, fills."""
+    reason = f"{missing}: the program tells nothing of the kind, as a workload of tracekit does."
+    if name == _MONITORED:
+        return Unavailable(reason, Remedy.MONITOR)
+    provenance = _provenance_of(tables)
+    is_of_workload = provenance.workload and provenance.recorder != "import"
+    if name in _MARKS and is_of_workload:
+        return Unavailable(reason)
+    return NotApplicable(reason)
+
+
+def _find_lack_of_gpu_work(tables: Mapping[str, Any]) -> str:
+    """Return why a recording has nothing of a GPU's recorder; "" if it could have it."""
+    if _provenance_of(tables).recorder == "host" or _ran_on_a_cpu(tables):
         return ON_THE_CPU
-    return f"{missing}, which comes from {' or '.join(traced)}."
+    if "gpu_intervals" in tables:
+        return ""
+    return next((reason for name, reason in _WITHOUT_GPU_WORK.items() if name in tables), "")
+
+
+def _provenance_of(tables: Mapping[str, Any]) -> Provenance:
+    return tables.get("provenance") or Provenance()
 
 
 def _ran_on_a_cpu(tables: Mapping[str, pd.DataFrame]) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.inject import NotApplicable, Remedy, Unavailable
 from tracekit.analysis.intervals import (
     FOREVER,
     IntervalSet,
@@ -27,7 +27,7 @@ from tracekit.analysis.repetition import (
     find_structure,
     make_iterations,
 )
-from tracekit.analysis.scope import Device, steady_steps
+from tracekit.analysis.scope import Device, Targets, steady_steps
 from tracekit.analysis.structure import FEWEST, OF_WORK, begins_of, reported_ends
 from tracekit.analysis.upkeep import find_allocating, wirings
 from tracekit.base import units
@@ -51,6 +51,7 @@ def structure_of(
     driver_events: pd.DataFrame | None,
     cpu_profile: pd.DataFrame | None,
     commits: pd.DataFrame | None,
+    targets: Targets,
 ) -> Structure:
     """Return the repetition: the iterations, and the composition of each.
 
@@ -60,7 +61,10 @@ def structure_of(
     if steps is not None and not steps.empty:
         return Structure(add_time(steady_steps(steps).assign(source="steps"), gpu))
     if timeline is None:
-        raise Unavailable("the workload marks no steps, and its command buffers are not known.")
+        reason = "the workload marks no steps, and its command buffers are not known."
+        if gpu is None and targets:
+            raise NotApplicable(reason)
+        raise Unavailable(reason, Remedy.TRACE)
     phase = marked_window(phases)
     if phase is not None:
         timeline = phase.rows(timeline.assign(begins=begins_of(timeline)), "begins")

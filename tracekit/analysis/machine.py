@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.inject import Remedy, Unavailable
 from tracekit.analysis.intervals import Times, Window, busy, clip, spans
 from tracekit.machine import chips
 from tracekit.workload import REFERENCE
@@ -57,7 +57,7 @@ def read_monitor(gauges: pd.DataFrame | None, name: str) -> pd.DataFrame:
         source_names = {str(source) for source in read["source"].dropna()}
         sources = ", ".join(sorted(source_names))
         who = f"{sources}, which was read, does not tell {name}" if sources else who
-    raise Unavailable(f"{who}; {_HELP[name]}: see `tracekit capture --telemetry`.")
+    raise Unavailable(f"{who}; {_HELP[name]}: see `tracekit capture --telemetry`.", Remedy.MONITOR)
 
 
 _RANKS = {"minimum": 0, "low": 0, "medium": 1, "maximum": 2, "high": 2}

@@ -3,8 +3,10 @@
 `result.json` is versioned by `FORMAT`. History of the format:
 
     1   first
+    2   a check may be "not-applicable", which was "abstained" before; `remedy` and `log` of a check
 """
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -23,7 +25,7 @@ from tracekit.base import (
 )
 from tracekit.tables import losses as tables_losses
 
-FORMAT = 1
+FORMAT = 2
 
 
 class Better(StrEnum):
@@ -35,10 +37,15 @@ class Better(StrEnum):
 
 
 class Status(StrEnum):
-    """The outcome of a check; an abstained one lacked data, a failed one raised an exception."""
+    """The outcome of a check.
+
+    One that is not applicable has no sense for this work, an abstained one lacked data, a failed
+    one raised an exception.
+    """
 
     PASSED = "passed"
     FOUND = "found"
+    NOT_APPLICABLE = "not-applicable"
     ABSTAINED = "abstained"
     FAILED = "failed"
 
@@ -62,11 +69,17 @@ class Measurement:
 
 @dataclass(frozen=True)
 class RuleCheck:
-    """The outcome of one rule, and its reason for abstaining or failing."""
+    """The outcome of one rule, and its reason if it did not judge.
+
+    `remedy` is the command whose recording brings the answer, "" if none is known; `log` the calls
+    that led to the failure of a rule, a line each.
+    """
 
     rule: str
     status: Status
     reason: str = ""
+    remedy: str = ""
+    log: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,10 +89,14 @@ class _Versioned:
 
 @dataclass(frozen=True)
 class Reason:
-    """The reason why rules did not judge, in words, and the rules that gave it."""
+    """The reason why rules did not judge, in words, and the rules that gave it.
+
+    `remedy` is the command that brings the answer, "" if none is known.
+    """
 
     words: str
     rules: tuple[str, ...]
+    remedy: str = ""
 
 
 _FIRST = (
@@ -139,13 +156,14 @@ class Result:
 
     def reasons(self, *states: Status) -> tuple[Reason, ...]:
         """Return the reasons of the checks with these states, the most common one first."""
-        rules: dict[str, list[str]] = {}
+        rules: dict[tuple[str, str], list[str]] = {}
         for check in self.checks:
             if check.status in states:
-                rules_of_reason = rules.setdefault(check.reason or "no reason is given", [])
+                answer = (check.reason or "no reason is given", check.remedy)
+                rules_of_reason = rules.setdefault(answer, [])
                 rules_of_reason.append(check.rule)
         most_first = sorted(rules.items(), key=lambda item: -len(item[1]))
-        return tuple(Reason(words, tuple(names)) for words, names in most_first)
+        return tuple(Reason(words, tuple(names), remedy) for (words, remedy), names in most_first)
 
     def key_numbers(self) -> dict[str, str]:
         """Return the key numbers of the run in words, or all that are known if it has none.
@@ -169,22 +187,30 @@ class Result:
                 key_texts[name] = texts[name]
         return key_texts or texts
 
-    def describe_silence(self) -> str:
-        """Return the sentence that nothing was found, with the number of the rules that judged."""
-        judged = 0
-        for check in self.checks:
-            if check.status is Status.PASSED:
-                judged += 1
-        if judged == len(self.checks):
-            return "No finding."
-        return f"No finding, by the {judged} of {len(self.checks)} rules that could judge."
+    def summarize_checks(self) -> str:
+        """Return how many checks passed of those that apply, and what became of the others."""
+        numbers_by_status = Counter(check.status for check in self.checks)
+        applicable = numbers_by_status.total() - numbers_by_status[Status.NOT_APPLICABLE]
+        if not numbers_by_status.total():
+            return "Nothing was checked."
+        if not applicable:
+            return "No check applies to this recording."
+        passed = numbers_by_status[Status.PASSED]
+        if passed == applicable:
+            return f"Passed all checks that apply: {passed}."
+        others: list[str] = []
+        for status, words in _OTHER_OUTCOMES.items():
+            if numbers_by_status[status]:
+                others.append(f"{numbers_by_status[status]} {words}")
+        sentence = f"Passed {passed} of {applicable} checks that apply"
+        return f"{sentence}; {', '.join(others)}."
 
     def redact(self, redact: redaction.Redaction) -> "Result":
         """Return it without names of persons or machines."""
         provenance = redaction.redact_provenance(self.provenance, redact)
         metrics = tuple(replace(metric, reason=redact(metric.reason)) for metric in self.metrics)
         findings = tuple(_redact_finding(finding, redact) for finding in self.findings)
-        checks = tuple(replace(check, reason=redact(check.reason)) for check in self.checks)
+        checks = tuple(_redact_check(check, redact) for check in self.checks)
         losses = tuple(replace(loss, text=redact(loss.text)) for loss in self.losses)
         return replace(
             self,
@@ -194,6 +220,19 @@ class Result:
             checks=checks,
             losses=losses,
         )
+
+
+_OTHER_OUTCOMES = {
+    Status.FOUND: "found something",
+    Status.ABSTAINED: "could not be judged",
+    Status.FAILED: "failed",
+}
+
+
+def _redact_check(check: RuleCheck, redact: redaction.Redaction) -> RuleCheck:
+    reason = redact(check.reason)
+    log = redact(check.log)
+    return replace(check, reason=reason, log=log)
 
 
 def _redact_finding(finding: Finding, redact: redaction.Redaction) -> Finding:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.inject import ON_THE_CPU, Unavailable
+from tracekit.analysis.inject import ON_THE_CPU, NotApplicable, Remedy, Unavailable
 from tracekit.analysis.intervals import IntervalSet, Times, Window, busy, clip, spans
 from tracekit.base import Process, units
 from tracekit.tables import families
@@ -26,7 +26,7 @@ def of_target(frame: pd.DataFrame, targets: Targets) -> pd.DataFrame:
     if frame.empty:
         raise Unavailable("the table has no rows, of any process.")
     if not targets:
-        raise Unavailable(UNKNOWN)
+        raise Unavailable(UNKNOWN, Remedy.TARGET)
     target_rows = own_rows(frame)
     if target_rows.empty:
         raise Unavailable(f"none of the {len(frame):,} rows belongs to {name_targets(targets)}.")
@@ -133,14 +133,14 @@ def device_of(gpu_intervals: pd.DataFrame, targets: Targets) -> Device:
 def gpu_of(device: Device) -> Device:
     """Return the device if it is a GPU; raise Unavailable if a CPU did the work."""
     if device.on_the_host:
-        raise Unavailable(ON_THE_CPU)
+        raise NotApplicable(ON_THE_CPU)
     return device
 
 
 def host_of(device: Device) -> Device:
     """Return the device if a CPU did the work; raise Unavailable for a GPU."""
     if not device.on_the_host:
-        raise Unavailable("the recording has GPU times; this number is for work on a CPU.")
+        raise NotApplicable("the recording has GPU times; this number is for work on a CPU.")
     return device
 
 
@@ -192,7 +192,7 @@ def require_alike(steady: pd.DataFrame) -> None:
     """Raise Unavailable if the steps compare several variants."""
     names = variants(steady)
     if len(names) > 1:
-        raise Unavailable(f"steps are of several variants ({', '.join(names)}), of unlike work.")
+        raise NotApplicable(f"steps are of several variants ({', '.join(names)}), of unlike work.")
 
 
 def steady_tokens(steps: pd.DataFrame) -> int:
@@ -202,7 +202,7 @@ def steady_tokens(steps: pd.DataFrame) -> int:
     """
     tokens = int(steady_steps(steps)["tokens"].fillna(0).sum())
     if tokens == 0:
-        raise Unavailable("the workload produces no tokens.")
+        raise NotApplicable("the workload produces no tokens.")
     return tokens
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.inject import NotApplicable, Unavailable
 from tracekit.analysis.intervals import Times, Window, spans
 from tracekit.analysis.scope import steady_steps
 
@@ -26,7 +26,7 @@ BUSY = 0.8
 def require_requests(requests: pd.DataFrame) -> pd.DataFrame:
     """Return the requests scheduled to arrive in the run; raise Unavailable if there are none."""
     if requests.empty:
-        raise Unavailable("the workload serves no requests.")
+        raise NotApplicable("the workload serves no requests.")
     return requests
 
 

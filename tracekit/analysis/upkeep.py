@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.inject import NotApplicable, Remedy, Unavailable
 from tracekit.analysis.intervals import Times, Window, clip, spans, union
 from tracekit.analysis.scope import Device, Targets, of_target
 
@@ -85,7 +85,7 @@ def select_pipelines(device: Device, specializations: pd.DataFrame | None) -> pd
     if specializations is not None and not specializations.empty:
         return specializations
     if device.on_the_host:
-        raise Unavailable("the work ran on the CPU, and the workload names no pipelines.")
+        raise NotApplicable("the work ran on the CPU, and the workload names no pipelines.")
     return None
 
 
@@ -235,7 +235,7 @@ def levels(
         "neither allocated sizes (metal-current-allocated-size) nor samples of the process were "
         "recorded."
     )
-    raise Unavailable(reason_text)
+    raise Unavailable(reason_text, Remedy.TRACE)
 
 
 def trend(memory_levels: list[MemoryLevels], window: Window) -> Trend:
@@ -252,7 +252,8 @@ def trend(memory_levels: list[MemoryLevels], window: Window) -> Trend:
                 raise Unavailable(
                     f"{level.description} is not known in all parts of {window.name}, which is "
                     "too short "
-                    "for its samples."
+                    "for its samples.",
+                    Remedy.LONGER,
                 )
             floors[part] += level.sizes[there].min()
     first_levels = memory_levels[0]

@@ -113,6 +113,30 @@ _SHARES = {
 """The words of a headline about a share, by the name of the fact."""
 
 
+LONGEST_LINE = 80
+
+
+def line_of(finding: Finding, cost: str = "", longest: int | None = LONGEST_LINE) -> str:
+    """Return a finding in one line: its cause, its share, and its cost if given.
+
+    The line has so many characters at most; None is no limit, and a sentence with its full stop.
+    What has no room is left out: the window of the share first, then the share. The sentence of a
+    finding without a lever ends after a word, with "…".
+    """
+    if longest is None:
+        return headline(finding)
+    room = longest - len(f" · {cost}" if cost else "")
+    sentence = headline(finding).rstrip(".")
+    title = title_of(finding.lever)
+    candidates = [sentence]
+    if title:
+        candidates += [sentence.partition(" of ")[0], title]
+    fitting = next((words for words in candidates if len(words) <= room), "")
+    if not fitting:
+        fitting = f"{candidates[-1][: room - 1].rpartition(' ')[0]}…"
+    return f"{fitting} · {cost}" if cost else fitting
+
+
 def headline(finding: Finding) -> str:
     """Return the finding in one line: its cause, and its share if it concerns time.
 

@@ -172,7 +172,7 @@ def show(result: "analysis.Result", recording: Recording, *, json: bool = False)
     if answer:
         show_text((answer, "bold"))
     if result.findings:
-        headline = analysis.headline(result.findings[0])
+        headline = analysis.line_of(result.findings[0], longest=None)
         show_text((headline, "bold"))
     if answer or result.findings:
         screen().print()
@@ -422,7 +422,7 @@ def is_progress_shown() -> bool:
 def _show_findings(result: "analysis.Result") -> None:
     screen().print()
     if not result.findings:
-        show_text(result.describe_silence())
+        show_text("No finding.")
     for finding in result.findings:
         head = (f"{finding.severity}", _STYLES[finding.severity])
         effects = ""
@@ -436,13 +436,18 @@ def _show_findings(result: "analysis.Result") -> None:
 
 
 def _show_checks(result: "analysis.Result") -> None:
-    passed = [check.rule for check in result.checks if check.status is analysis.Status.PASSED]
+    status = analysis.Status
+    passed = [check.rule for check in result.checks if check.status is status.PASSED]
     screen().print()
+    show_text(result.summarize_checks())
     show_text(f"passed       {', '.join(passed) or 'none'}")
-    unanswered = (analysis.Status.ABSTAINED, analysis.Status.FAILED)
-    for reason in result.reasons(*unanswered):
-        show_text("not checked  ", (_join_names(reason.rules), "bold"), ":")
-        show_text(f"  {reason.words}", style="dim")
+    other_states = ((status.ABSTAINED, "not judged"), (status.FAILED, "failed"))
+    for state, words in other_states:
+        for reason in result.reasons(state):
+            show_text(f"{words:11}  ", (_join_names(reason.rules), "bold"), ":")
+            show_text(f"  {reason.words}", style="dim")
+            if reason.remedy:
+                show_text(f"  → {reason.remedy}", style="dim")
 
 
 _FEW = 6

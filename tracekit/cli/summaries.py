@@ -196,8 +196,8 @@ def verdict_of(result: "analysis.Result") -> str:
     if answer:
         return answer
     if result.findings:
-        return analysis.headline(result.findings[0])
-    return result.describe_silence()
+        return analysis.line_of(result.findings[0], longest=None)
+    return result.summarize_checks()
 
 
 def summary_lines(result: "analysis.Result", name: str) -> list[str]:

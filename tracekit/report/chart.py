@@ -126,8 +126,8 @@ def logarithmic(title: str, minimum: float, maximum: float, words: Words) -> Axi
 
 Points = Sequence[tuple[float, float]]
 
-FONT_SIZE = 11
-_CHARACTER = 6.2  # the usual width of one at that size
+FONT_SIZE = 13
+_CHARACTER = 7.3  # the usual width of one at that size
 _APART = 6.0
 _SIDE = 7.0
 
@@ -287,7 +287,7 @@ HEIGHT = 240
 
 _MARGIN = 18.9
 _TICK = 4.0
-_DIGIT = 7.0  # the room of a character next to an axis
+_DIGIT = 8.2  # the room of a character next to an axis
 _TITLE = FONT_SIZE + 10.0
 _MIDDLE = {"text-anchor": "middle"}
 _END = {"text-anchor": "end"}
@@ -316,6 +316,7 @@ def svg(chart: Chart, spoken: Callable[[str], str] = str) -> str:
     """
     root = figure("chart", (WIDTH, HEIGHT), chart.title, chart.summary)
     root.set("font-size", str(FONT_SIZE))
+    root.set("preserveAspectRatio", "xMinYMid meet")
     mark_lengths = [len(chart.y.words(mark)) for mark in chart.y.marks]
     longest_mark = max(mark_lengths)
     label_width = longest_mark * _DIGIT + 2 * _TICK

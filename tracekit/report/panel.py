@@ -20,21 +20,36 @@ class Panel:
     """One section of the page; its `name` is its id there, and the stem of its template.
 
     `context` makes the template's context, and is a pure function of a result and its tables; None
-    leaves the section out, for panels that apply to some runs only. `reads` are the tables whose
-    rows it shows, in addition to those of metrics and rules.
+    leaves the section out, for panels that apply to some runs only. A context may have two keys
+    for the page itself: `gist` is a line about the content, for readers who do not open the
+    section, and `absent` is the reason why there is no content at all. `reads` are the tables
+    whose rows it shows, in addition to those of metrics and rules. Its section is open at first if
+    the evidence of a finding is in a table of `opens_on`.
     """
 
     name: str
     title: str
     context: Callable[[analysis.Result, Tables], Context | None]
     reads: tuple[str, ...] = ()
+    opens_on: tuple[str, ...] = ()
+
+    def shows_evidence(self, findings: Iterable[analysis.Finding]) -> bool:
+        """Return whether the evidence of a finding is in a table that the panel is about."""
+        evidence_tables: set[str] = set()
+        for finding in findings:
+            evidence_tables.update(evidence.table for evidence in finding.evidence)
+        return not evidence_tables.isdisjoint(self.opens_on)
 
 
 def panel(
-    title: str, *reads: str
+    title: str, *reads: str, opens_on: tuple[str, ...] | None = None
 ) -> Callable[[Callable[[analysis.Result, Tables], Context | None]], Panel]:
-    """Make a function the panel of its name; see `Panel` for the title and the tables it reads."""
-    return lambda context: Panel(context.__name__, title, context, reads)
+    """Make a function the panel of its name; see `Panel` for the title and the tables.
+
+    By default a panel opens on the evidence of all tables that it reads.
+    """
+    opening_tables = reads if opens_on is None else opens_on
+    return lambda context: Panel(context.__name__, title, context, reads, opening_tables)
 
 
 def of_target(tables: Tables, name: str) -> Rows:

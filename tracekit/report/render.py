@@ -4,6 +4,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 
 import jinja2
@@ -46,14 +47,18 @@ def render(result: Result, tables: Tables, *, redact: Redact) -> str:
     targets = ", ".join(process_names)
     environment = environment_of(redact)
     name = provenance.workload or targets or "Run of an unknown target"
-    sections = list(_sections(environment, result, given_tables))
+    shown_sections: list[Section] = []
+    missing_sections: list[Section] = []
+    for section in _sections(environment, result, given_tables):
+        (missing_sections if section.missing else shown_sections).append(section)
     return document(
         environment,
         "page.html",
         result=result,
         name=name,
         origin=origin,
-        sections=sections,
+        sections=shown_sections,
+        missing=missing_sections,
     )
 
 
@@ -80,19 +85,51 @@ def document(
     )
 
 
-def _sections(
-    environment: jinja2.Environment, result: Result, tables: Tables
-) -> Iterator[tuple[Panel, Markup]]:
-    """Yield the panels that have content; without GPU work, only those with rows to read."""
+_UNFOLDED = frozenset({"verdict", "timeline", "findings"})
+"""The panels of which nothing is folded away."""
+_OF_OTHER_WORK = frozenset({"cpu_time", "replay"})
+"""The panels that a recording without GPU work is about, so that they are open."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A panel as a section of the page; a fold is open or closed at first.
+
+    `missing` is the reason why there is no content, and then `body` is empty.
+    """
+
+    panel: Panel
+    body: Markup
+    gist: str = ""
+    missing: str = ""
+    is_fold: bool = False
+    is_open: bool = False
+
+
+def _sections(environment: jinja2.Environment, result: Result, tables: Tables) -> Iterator[Section]:
+    """Yield the panels that apply; without GPU work, only those with rows to read."""
     lacks_gpu_work = is_without_gpu_work(tables)
     for panel in PANELS:
         if lacks_gpu_work and panel.reads and not _has_rows(panel, tables):
             continue
         context = panel.context(result, tables)
-        if context is not None:
-            panel_template = environment.get_template(f"{panel.name}.html")
-            body = panel_template.render(context)
-            yield panel, Markup(body)  # noqa: S704  escaped by Jinja
+        if context is None:
+            continue
+        missing = context.get("absent", "")
+        if missing:
+            yield Section(panel, Markup(), missing=missing)
+            continue
+        panel_template = environment.get_template(f"{panel.name}.html")
+        body = panel_template.render(context)
+        is_subject = lacks_gpu_work and panel.name in _OF_OTHER_WORK
+        is_open = is_subject or panel.shows_evidence(result.findings)
+        yield Section(
+            panel,
+            Markup(body),  # noqa: S704  escaped by Jinja
+            gist=context.get("gist", ""),
+            is_fold=panel.name not in _UNFOLDED,
+            is_open=is_open,
+        )
 
 
 def _has_rows(panel: Panel, tables: Tables) -> bool:

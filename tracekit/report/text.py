@@ -9,6 +9,7 @@ from tracekit.base import streams, units
 LONGEST = 160
 
 _SPACE = re.compile(r"[ \t\n]+")
+_SENTENCE_END = re.compile(r"(?<=[.!?]) +(?=[A-Z])")
 
 
 def line(text: str, longest: int = LONGEST) -> str:
@@ -17,6 +18,27 @@ def line(text: str, longest: int = LONGEST) -> str:
     if len(text) <= longest:
         return text
     return text[: longest - 1] + "…"
+
+
+def clip(text: str, longest: int) -> str:
+    """Return a text of at most so many characters; a longer one ends after a word, with "…"."""
+    if len(text) <= longest:
+        return text
+    kept = text[:longest]
+    before_last_word = kept.rpartition(" ")[0]
+    return f"{(before_last_word or kept[:-1]).rstrip(' ,;:.')}…"
+
+
+def split_words(text: str, most: int) -> tuple[str, str]:
+    """Return the first sentences of a text, of at most so many words together, and the rest.
+
+    The first sentence always belongs to the first part.
+    """
+    sentences = _SENTENCE_END.split(text.strip())
+    number = 1
+    while number < len(sentences) and len(" ".join(sentences[: number + 1]).split()) <= most:
+        number += 1
+    return " ".join(sentences[:number]), " ".join(sentences[number:])
 
 
 def sentence(text: str) -> str:

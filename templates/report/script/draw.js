@@ -1,8 +1,8 @@
 // Draw the seen part: at most about as many marks as a lane has pixels.
 
 const KINDS = ["evidence", "phases", "steps", "submissions", "device", "idle", "others", "driver", "compiler", "states", "levels"];
-const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
-const SMALL = FONT.replace("12px", "11px");
+const FONT = '14px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
+const SMALL = FONT.replace("14px", "13px");
 
 // The page's own colours, as the browser resolves them now.
 function palette(stage) {
@@ -70,14 +70,14 @@ function drawName({ pen, view, colours, focus }, row, index) {
   pen.font = chosen ? `600 ${FONT}` : FONT;
   pen.fillStyle = chosen ? colours.link : colours.ink;
   const room = view.gutter ? view.gutter - 16 : view.width - 8;
-  const y = !view.gutter ? row.top - 8 : row.track.levels ? row.top + 9 : row.top + Math.min(row.height, row.lane) / 2;
+  const y = !view.gutter ? row.top - 8 : row.track.levels ? row.top + 10 : row.top + Math.min(row.height, row.lane) / 2;
   const name = fitted(pen, row.track.name, room);
   pen.fillText(name, view.gutter ? 8 : 2, y);
   if (!row.track.levels) return;
   const used = view.gutter ? 8 : 2 + pen.measureText(name).width + 10;
   pen.font = SMALL;
   pen.fillStyle = colours.dim;
-  pen.fillText(fitted(pen, ends(row.track.levels), room - used + 8), used, view.gutter ? row.top + 23 : y);
+  pen.fillText(fitted(pen, ends(row.track.levels), room - used + 8), used, view.gutter ? row.top + 27 : y);
 }
 
 // The lowest and the highest level of the whole run: the height of the row spans from zero, or

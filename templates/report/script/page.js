@@ -154,6 +154,7 @@ async function start() {
     scene.colours = palette(canvas.parentElement);
     changed(scene);
   };
+  if (data.steady) showSteady(scene);
   recolour();
   resize(scene);
   listen(scene);

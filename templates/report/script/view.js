@@ -1,8 +1,8 @@
 // What part of the axis is seen, and where things stand on the canvas.
 
-const LANE = 15;
-const LEVEL = 30;
-const GAP = 9;
+const LANE = 17;
+const LEVEL = 36;
+const GAP = 5;
 const AXIS = 24;
 const NARROW = 620;
 
@@ -18,7 +18,7 @@ function makeView(data) {
 function layOut(view, data, width) {
   const narrow = width < NARROW;
   view.width = width;
-  view.gutter = narrow ? 0 : Math.min(190, Math.round(width * 0.18));
+  view.gutter = narrow ? 0 : Math.min(210, Math.round(width * 0.18));
   let top = AXIS;
   view.rows = data.tracks.map((track) => {
     const heading = narrow ? 15 : 0;

@@ -1,5 +1,7 @@
 """Pages in a browser: widths, colours, paper, hostile strings; the timeline, zoomed and moved."""
 
+# pyright: reportArgumentType=false
+
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -121,7 +123,15 @@ def host_window(
 
 
 @pytest.fixture
-def host_page(host_window: tuple[Opened, str]) -> Iterator[Opened]:
+def host_page(new_host_page: Opened) -> Opened:
+    """The page of a host recording, with the whole run in view."""
+    show_all = new_host_page.page.locator('[data-do="all"]').click
+    assert new_host_page.change_window(show_all) == WHOLE
+    return new_host_page
+
+
+@pytest.fixture
+def new_host_page(host_window: tuple[Opened, str]) -> Iterator[Opened]:
     opened, address = host_window
     opened.errors.clear()
     opened.requests.clear()
@@ -175,6 +185,7 @@ def test_no_width_needs_sideways_scrolling_and_the_reader_chooses_the_colours(
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_function("width => document.documentElement.scrollWidth === width", arg=width)
         if which == "report":
+            page.locator(".sums").evaluate("fold => fold.open = true")
             overflow = "table => table.scrollWidth - table.clientWidth"
             assert page.locator(".sums .scroll").evaluate(overflow) <= (
                 120 if width < 400 else 0
@@ -235,7 +246,10 @@ def test_keys_stop_at_charts_and_tables_but_not_at_each_night(open_page: Any, tr
 def test_without_a_script_or_on_paper_all_is_there(open_page: Any, host_page: Opened) -> None:
     page = open_page(html_of(host_run()), java_script_enabled=False).page
     assert page.get_by_text("Keep two steps in flight.").is_visible()
-    assert page.get_by_text("the recording has no GPU counters.").is_visible()
+    reason = page.get_by_text("the recording has no GPU counters.")
+    assert reason.is_hidden()
+    page.locator("#checks-title").click()
+    assert reason.is_visible()
     assert page.locator("#timeline-still svg").count() == 7
     assert page.locator("#timeline-live").is_hidden()
     page.locator("#theme-dark").check()
@@ -243,6 +257,7 @@ def test_without_a_script_or_on_paper_all_is_there(open_page: Any, host_page: Op
     host_page.page.emulate_media(media="print")
     assert host_page.page.locator("#timeline-still").is_visible()
     assert host_page.page.locator("#timeline-live").is_hidden()
+    assert host_page.page.get_by_text("the recording has no GPU counters.").is_visible()
 
 
 def test_damaged_data_leave_the_still_timeline_and_say_so(open_page: Any, browser: Any) -> None:
@@ -287,6 +302,7 @@ def test_a_finding_leads_to_its_window_in_the_same_words(host_page: Opened) -> N
     host_page.sums("In view: 26 ms")
     assert words(page.locator("#timeline-sums tr").first)[2:4] == ["13", "ms"]
     assert link.inner_text().startswith("13 ms at")
+    page.locator("#reproduce-title").click()
     button = page.locator("pre.command button").first
     button.click()
     condition = "button => /^(Copied|Selected)/.test(button.textContent)"
@@ -309,7 +325,7 @@ def test_intervals_are_shown_under_the_pointer_and_by_keys(host_page: Opened) ->
     assert window == pytest.approx((608 * MS, 620 * MS), abs=MS)
     host_page.change_window(page.locator('[data-do="steady"]').click)
     x, y, width, _ = host_page.canvas()
-    page.mouse.move(x + width * 0.2, y + 60)
+    page.mouse.move(x + width * 0.25, y + 60)
     tip = page.locator("#timeline-tip")
     tip.wait_for(state="visible")
     assert tip.locator("b").text_content() == "steady"
@@ -353,8 +369,13 @@ def test_levels_and_groups_are_shown(open_page: Any) -> None:
     assert opened.errors == []
 
 
-def test_the_whole_run_is_in_view_at_first(host_page: Opened) -> None:
-    assert host_page.window == WHOLE
+def test_the_steady_window_is_in_view_at_first(new_host_page: Opened) -> None:
+    assert new_host_page.window == pytest.approx((619 * MS, 658 * MS), abs=MS)
+    assert new_host_page.page.locator("#timeline-sums").is_hidden()
+
+
+def test_the_whole_run_has_its_sums(host_page: Opened) -> None:
+    host_page.sums("In view: 658 ms")
     assert host_page.page.locator("#timeline-still").is_hidden()
     rows = host_page.page.locator("#timeline-sums tr")
     assert words(rows.nth(0)) == ["Evidence", "1", "13", "ms", "2.0", "%"]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.inject import Unavailable, metric
+from tracekit.analysis.inject import NotApplicable, Unavailable, metric
 from tracekit.analysis.intervals import Window, spans
 from tracekit.analysis.machine import Machine, chip_of
 from tracekit.analysis.metrics.steps import bytes_moved, step_model, step_times
@@ -138,7 +138,7 @@ def roof_of(
 ) -> Roof:
     """Return the roof of the steady steps, and the part of it that they reached."""
     if steps is None or step_models is None:
-        raise Unavailable("the recording has no marks of a workload that describes its steps.")
+        raise NotApplicable("the recording has no marks of a workload that describes its steps.")
     model = step_model(step_models)
     chip = _gpu_of(model, machine)
     bandwidth = _bandwidth(chip)

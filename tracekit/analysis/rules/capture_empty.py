@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.inject import Remedy, Unavailable
 from tracekit.analysis.rule import Fact, Findings, Severity, finding
 from tracekit.analysis.scope import UNKNOWN, Targets, name_targets, owners
 
@@ -23,7 +23,7 @@ def capture_empty(gpu_intervals: pd.DataFrame, targets: Targets) -> Findings:
         When the target is not known, or device intervals were not exported.
     """
     if not targets:
-        raise Unavailable(UNKNOWN)
+        raise Unavailable(UNKNOWN, Remedy.TARGET)
     if not gpu_intervals["target"].any():
         process_count = int(owners(gpu_intervals).nunique())
         target = name_targets(targets)

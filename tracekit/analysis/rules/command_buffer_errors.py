@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis.channels import BLIT
-from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.inject import Remedy, Unavailable
 from tracekit.analysis.intervals import busy, clip, spans
 from tracekit.analysis.machine import Machine
 from tracekit.analysis.rule import Fact, Findings, Severity, finding, moments
@@ -98,7 +98,7 @@ def command_buffer_errors(
         target is not known.
     """
     if not targets:
-        raise Unavailable(UNKNOWN)
+        raise Unavailable(UNKNOWN, Remedy.TARGET)
     error_codes = command_buffer_errors["error"].fillna(-1)
     errors = command_buffer_errors[error_codes != 0]
     if errors.empty:

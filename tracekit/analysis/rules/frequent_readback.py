@@ -6,7 +6,7 @@ import pandas as pd
 from tracekit.analysis.idle.gaps import Gaps, gaps_of, gaps_of_waits, loaded_time
 from tracekit.analysis.idle.levers import MANY_WAITS, Habits
 from tracekit.analysis.idle.pieces import Cause
-from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.inject import NotApplicable
 from tracekit.analysis.iterations import Loop, steady_iterations, unit
 from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.repetition import Structure
@@ -63,7 +63,7 @@ def frequent_readback(
     if device.on_the_host:
         waits = annotated_readbacks(spans, loop)
         if waits is None:
-            raise Unavailable(
+            raise NotApplicable(
                 "which waits the program made is not known: the work ran on the CPU, and the "
                 "workload has no spans `readback`."
             )

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.idle.surroundings import union_target_rows
-from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.inject import Remedy, Unavailable
 from tracekit.analysis.intervals import IntervalSet, Window, busy, overlap, spans
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.machine import Below, Clock, Machine, below_best, clock, held_state
@@ -210,7 +210,7 @@ def _read_sources(
         try:
             return None, clock(gauges, window, active)
         except Unavailable as reason:
-            raise Unavailable(f"{lacking} And {reason}") from reason
+            raise Unavailable(f"{lacking} And {reason}", Remedy.MONITOR) from reason
     with suppress(Unavailable):
         return slow_time, clock(gauges, window, active)
     return slow_time, None

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from tracekit.analysis.counters import HOW_TO_GET, Pressure, extremes
-from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.inject import Remedy, Unavailable
 from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.rule import Fact, Findings, finding
 from tracekit.base import units
@@ -32,7 +32,10 @@ def other_limiter(
         the work.
     """
     if loads.other_units is None:
-        raise Unavailable(f"no limiter other than arithmetic and memory was recorded. {HOW_TO_GET}")
+        raise Unavailable(
+            f"no limiter other than arithmetic and memory was recorded. {HOW_TO_GET}",
+            Remedy.COUNTERS,
+        )
     if loads.other_units.share < high or not loads.has_other_bottleneck(margin):
         return
     main_loads = (loads.arithmetic, loads.memory)

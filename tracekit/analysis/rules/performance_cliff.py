@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.inject import NotApplicable
 from tracekit.analysis.intervals import IntervalSet, Times, Window
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.iterations import Loop, steady_iterations, unit
@@ -56,7 +56,7 @@ def performance_cliff(
     """
     rows = steady_iterations(iterations).sort_values("start", kind="stable")
     if of_a_server(rows, requests, spans):
-        raise Unavailable("the steps are a server's, which differ with the requests.")
+        raise NotApplicable("the steps are a server's, which differ with the requests.")
     starts, ends = bounds(rows)
     has_work_times = "work" in rows and bool(rows["work"].notna().all())
     busy_intervals = IntervalSet.from_spans(*gpu.spans)

@@ -6,7 +6,7 @@ import pandas as pd
 
 from tracekit.analysis.idle.gaps import why_unknown
 from tracekit.analysis.idle.pieces import Cause
-from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.inject import Remedy, Unavailable
 from tracekit.analysis.intervals import Window, busy, clip, marked_window
 from tracekit.analysis.intervals import spans as ranges
 from tracekit.analysis.iterations import Loop
@@ -59,7 +59,8 @@ def pipeline_churn(
     if compiler_activity is None and pipelines is None and new.empty:
         raise Unavailable(
             "neither compiler activity (graphics-compiler-activity-intervals) was exported nor "
-            "did the workload count its pipelines."
+            "did the workload count its pipelines.",
+            Remedy.TRACE,
         )
     compiled, service = (
         _keep_above_limit(limit, rows) for rows in _split_activity(compiler_activity, loop)

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.inject import NotApplicable, Unavailable
 from tracekit.analysis.intervals import Window, busy
 from tracekit.analysis.machine import Machine
 from tracekit.analysis.metrics.roofline import ATTAINABLE, roof_of
@@ -42,14 +42,14 @@ def roofline_distance(
         a CPU did the work, and for a server, some of whose steps prefill prompts.
     """
     if steps is not None and of_a_server(steps, requests, spans):
-        raise Unavailable(
+        raise NotApplicable(
             "the steps are a server's: some prefill prompts, and only the bytes of steps that "
             "decode are known."
         )
     roof = roof_of(steps, step_models, gpu, machine)
     share = roof.reached.share
     if share is None:
-        raise Unavailable("the data are cache-resident: memory is not as fast as the steps were.")
+        raise NotApplicable("the data are cache-resident: memory is not as fast as the steps were.")
     if roof.by_memory is None:
         raise Unavailable("the workload does not say how many operations a step takes.")
     if not roof.by_memory or share >= limit:

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.inject import NotApplicable, Unavailable
 from tracekit.analysis.rule import Fact, Findings, Severity, finding
 from tracekit.base import Provenance
 from tracekit.tables import SCHEMAS, Flaw, owner
@@ -26,7 +26,7 @@ def schema_drift(losses: pd.DataFrame | None, provenance: Provenance) -> Finding
         exports, but the stage that makes them did not finish, or some are damaged.
     """
     if losses is None:
-        raise Unavailable("the tables were not read from exports.")
+        raise NotApplicable("the tables were not read from exports.")
     losses_by_flaw = {flaw: losses[losses["flaw"] == flaw.value] for flaw in Flaw}
     changed = losses_by_flaw[Flaw.CHANGED]
     nulled = changed["table"].fillna("") != ""

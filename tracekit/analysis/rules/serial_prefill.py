@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.inject import NotApplicable, Unavailable
 from tracekit.analysis.intervals import Times, Window, busy, clip, gaps, steady_window, union
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.rule import Fact, Findings, finding, longest
@@ -37,7 +37,7 @@ def serial_prefill(
     prefill = spans[spans["name"] == "prefill"]
     decode = spans[spans["name"] == "decode"]
     if window is None or prefill.empty or decode.empty:
-        raise Unavailable("the workload has no spans named prefill and decode.")
+        raise NotApplicable("the workload has no spans named prefill and decode.")
     starts, ends = _decoding(requests, window)
     answering = busy(starts, ends)
     if answering == 0:

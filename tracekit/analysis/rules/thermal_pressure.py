@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.inject import Remedy, Unavailable
 from tracekit.analysis.intervals import Window, busy, clip, spans
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.machine import read_monitor
@@ -52,7 +52,9 @@ def thermal_pressure(
     try:
         read = read_monitor(gauges, "thermal_pressure")
     except Unavailable as reason:
-        raise Unavailable(f"no thermal states were recorded, and {reason}") from reason
+        raise Unavailable(
+            f"no thermal states were recorded, and {reason}", Remedy.MONITOR
+        ) from reason
     yield from _by_monitor(read, loop, limit)
 
 
@@ -99,7 +101,9 @@ def _by_states(states: pd.DataFrame, window: Window, limit: float) -> Findings:
 def _by_monitor(read: pd.DataFrame, window: Window, limit: float) -> Findings:
     window_readings = read[read["time"].between(window.start, window.end)].sort_values("time")
     if window_readings.empty:
-        raise Unavailable(f"no reading of the thermal pressure lies in {window.name}.")
+        raise Unavailable(
+            f"no reading of the thermal pressure lies in {window.name}.", Remedy.LONGER
+        )
     levels = window_readings["value"].to_numpy(dtype=np.float64)
     hot = levels >= _HEAVY
     worst = THERMAL_PRESSURES[min(int(levels.max()), len(THERMAL_PRESSURES) - 1)]

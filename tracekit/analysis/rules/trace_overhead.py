@@ -1,6 +1,6 @@
 """`trace-overhead`: recording itself made the workload slower."""
 
-from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.inject import NotApplicable, Unavailable
 from tracekit.analysis.rule import Fact, Findings, finding
 from tracekit.base import Overhead, Provenance
 
@@ -24,6 +24,8 @@ def trace_overhead(provenance: Provenance, *, limit: float = 0.05) -> Findings:
     ratio = overhead.ratio
     spread = overhead.spread
     if ratio is None:
+        if provenance.recorder == "import" or not provenance.workload:
+            raise NotApplicable("the cost of recording is only measured for tracekit's workloads.")
         reason_text = overhead.reason.rstrip(".")
         reason_text = reason_text and f": {reason_text[:1].lower()}{reason_text[1:]}"
         raise Unavailable(f"the cost of recording was not measured{reason_text}.")

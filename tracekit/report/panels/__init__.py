@@ -23,8 +23,8 @@ from tracekit.report.panels.work import work
 
 PANELS: tuple[Panel, ...] = (
     verdict,
-    findings,
     timeline,
+    findings,
     bubbles,
     throughput,
     requests,

@@ -23,7 +23,8 @@ def bubbles(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel
     cause_rows = rows(tables, "causes")
     window = steady_or_busy_window(tables)
     context: dict[str, Any] = {
-        "absence": loaded_rows.absence,
+        "absent": loaded_rows.absence,
+        "gist": "",
         "idle": 0,
         "loaded": 0,
         "gaps": 0,
@@ -34,7 +35,7 @@ def bubbles(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel
         "source": of_table(tables, "gpu_intervals"),
     }
     if not gap_rows.is_known:
-        context["absence"] = loaded_rows.absence or gap_rows.absence
+        context["absent"] = loaded_rows.absence or gap_rows.absence
     if not loaded_rows.absence:
         context["loaded"] = analysis.loaded_time(loaded_rows.frame)
     if gap_rows.absence:
@@ -46,6 +47,7 @@ def bubbles(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel
         context["gaps"] = gaps["gap"].nunique()
         context["causes"] = list(_causes(gaps, idle))
         context["parties"] = _share_by_party(gaps)
+        context["gist"] = f"idle for {units.percent(idle / context['loaded'])}"
         if not cause_rows.absence:
             context["unsure"] = analysis.unsure(cause_rows.frame)
     return context

@@ -9,9 +9,12 @@ from tracekit.analysis import Result, Unavailable, lifetime_of, profile
 from tracekit.base import Provenance, units
 from tracekit.report.panel import Context, Rows, Tables, of_table, of_target, panel, rows
 
+FIRST_ROWS = 8
+"""The functions that are read at once; those behind them are folded."""
 MOST_ROWS = 25
 LEAST = 0.05
 """Share of the CPU time from which a function is listed that has none of its own."""
+_ADDRESS = r"(?:[^+]* )?(?:0x[0-9a-f]+|\(no address\))"  # as `profile.frames_table` names it
 _WIDTH = 1_000  # of the flame graph, in units of its own
 _ROW = 18  # height of a row there
 _LETTER = 6.6  # width of a letter there
@@ -26,7 +29,7 @@ def cpu_time(result: Result, tables: Tables) -> Context | None:
         return None
     sample_rows = of_target(tables, name)
     if sample_rows.absence:
-        return {"absence": sample_rows.absence}
+        return {"absent": sample_rows.absence}
     samples = sample_rows.frame
     frames = rows(tables, "profile_frames").frame
     weight = profile.sampled_weight(samples)
@@ -36,6 +39,9 @@ def cpu_time(result: Result, tables: Tables) -> Context | None:
         in_words = units.duration
         asleep = _asleep(weight, result.provenance, tables)
     all_functions = profile.functions(samples, frames)
+    is_address = all_functions["function"].str.fullmatch(_ADDRESS).fillna(value=False).astype(bool)
+    addresses = all_functions[is_address]
+    all_functions = all_functions[~is_address]
     has_own_time = all_functions["own"] > 0
     has_large_share = all_functions["total"] >= LEAST * weight
     is_listed = has_own_time | has_large_share
@@ -43,10 +49,16 @@ def cpu_time(result: Result, tables: Tables) -> Context | None:
     threads = rows(tables, "threads")
     more = len(all_functions) - min(len(listed), MOST_ROWS)
     nameless = int(samples["stack"].isna().sum())
-    flame = _flame(samples, frames, in_words, weight)
+    flame = _flame(samples, frames, in_words, weight) if len(all_functions) else None
+    own_of_addresses = int(addresses["own"].sum())
+    addresses_share = _share(own_of_addresses, weight)
     return {
-        "absence": "",
+        "addresses": len(addresses),
+        "addresses_own": in_words(own_of_addresses),
+        "addresses_share": addresses_share,
         "source": of_table(tables, name),
+        "gist": f"{in_words(weight)} in {units.count(len(samples))} samples",
+        "first_rows": FIRST_ROWS,
         "samples": len(samples),
         "weight": in_words(weight),
         "asleep": asleep,
@@ -107,14 +119,14 @@ def _asleep(weight: int, provenance: Provenance, tables: Tables) -> str:
         share = f"{share} recorded"
         idle = "It waited, or was not started."
     else:
-        share = f"{share} of its life ({_left_out(life.created)})"
+        share = f"{share} of its life ({_describe_lead_in(life.created)})"
         idle = "It waited."
     if weight < _AWAKE * life.length:
         return f"{share}: for the rest no thread of the target ran. {idle}"
     return f"{share}; more than 100 % where several threads ran at once."
 
 
-def _left_out(created: int) -> str:
+def _describe_lead_in(created: int) -> str:
     return f"the {units.duration(created)} before it was created are left out"
 
 

@@ -1,21 +1,30 @@
 """The findings, the worst first, each with its advice and its evidence."""
 
-from tracekit.analysis import Result
+from tracekit import analysis
+from tracekit.analysis import Finding, Result
 from tracekit.report.panel import Context, Tables, panel
-from tracekit.report.panels.verdict import verdict_of
-from tracekit.tables import Severity
+from tracekit.report.panels.verdict import SIGNS, cost_of
+from tracekit.report.text import split_words
 
-MOST_WINDOWS = 8
-_SIGNS = {Severity.ERROR: "✕", Severity.WARNING: "▲", Severity.NOTE: "●"}
+MOST_WINDOWS = 3
+MOST_WORDS = 60
+"""The words of an advice that are read at once; the sentences behind them are folded."""
 
 
 @panel("Findings")
-def findings(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
-    """List the findings in the order of the result; the verdict's advice is not repeated."""
+def findings(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a panel's signature
+    """List the findings in the order of the result; None without any, as the verdict says so."""
+    if not result.findings:
+        return None
     return {
-        "findings": result.findings,
-        "verdict_advice": verdict_of(result).message,
-        "signs": _SIGNS,
+        "findings": list(map(_lay_out, result.findings)),
+        "signs": SIGNS,
         "most": MOST_WINDOWS,
-        "checked": len(result.checks),
     }
+
+
+def _lay_out(finding: Finding) -> tuple[Finding, str, str, str]:
+    """Return a finding with its title, its advice, and the part of the advice that is folded."""
+    title = analysis.line_of(finding, cost_of(finding))
+    advice, more_advice = split_words(finding.advice, MOST_WORDS)
+    return finding, title, advice, more_advice

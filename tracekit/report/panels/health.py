@@ -59,7 +59,7 @@ _NO_SET = ("", "(null)")
 _MARKS = ("phases", "steps")
 
 
-@panel("Capture health", "gpu_counters")
+@panel("Capture health", "gpu_counters", opens_on=())
 def health(result: Result, tables: Tables) -> Context:
     """Collect the facts that decide whether the numbers can be trusted."""
     provenance = result.provenance
@@ -80,8 +80,15 @@ def health(result: Result, tables: Tables) -> Context:
         "recorder": provenance.recorder,
         "capabilities": provenance.capabilities,
         "gates": table_gates,
+        "gist": _count_warnings(len(provenance.warnings) + len(new_losses)),
         **_sort_gates(table_gates),
     }
+
+
+def _count_warnings(number: int) -> str:
+    if not number:
+        return "no warnings"
+    return f"{number} warning{'' if number == 1 else 's'}"
 
 
 def _list_losses(tables: Tables) -> list[str]:

@@ -1,12 +1,13 @@
 """The lengths of steps, starts on the device and completions, and how even they are."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.analysis import Result, Unavailable, scope
+from tracekit.base import units
 from tracekit.report.chart import Chart
 from tracekit.report.panel import (
     Context,
@@ -21,7 +22,7 @@ from tracekit.report.panel import (
 from tracekit.report.plots import distribution
 
 FEWEST = 8
-MOST_CHARTS = 4
+MOST_CHARTS = 3
 _PERCENTILES = (50, 95, 99, 100)
 _STEP = "from building it until it was seen complete"
 # Table, column, name, meaning.
@@ -43,11 +44,15 @@ class LatencyRow:
     absence: str = ""
 
 
-@panel("Latencies and cadence", "steps", "phases", "gpu_intervals", "command_buffers")
+@panel(
+    "Latencies and cadence",
+    *("steps", "phases", "gpu_intervals", "command_buffers"),
+    opens_on=("steps", "command_buffers"),
+)
 def latencies(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
     """List the latencies with percentiles, linear between ranks; chart those with many times."""
     latency_rows = list(_of_steps(tables))
-    latency_rows += [_of_column(tables, *column) for column in _COLUMNS]
+    latency_rows += _leave_out_twins(_of_column(tables, *column) for column in _COLUMNS)
     known_rows: list[tuple[LatencyRow, str, list[float]]] = []
     charts: list[Chart] = []
     names_by_absence: dict[str, list[str]] = {}
@@ -62,7 +67,35 @@ def latencies(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a pan
         if latency.times.size >= FEWEST and len(charts) < MOST_CHARTS:
             color = "steps" if latency.table == "steps" else "device"
             charts.append(distribution(latency.name, latency.times, color))
-    return {"known": known_rows, "unknown": names_by_absence, "charts": charts}
+    absent = ""
+    if not known_rows:
+        reasons: list[str] = []
+        for reason, names in names_by_absence.items():
+            reasons.append(f"{', '.join(names)}: {reason}")
+        absent = "; ".join(reasons)
+    gist = ""
+    if known_rows:
+        first, _, percentiles = known_rows[0]
+        p50, _, p99, _ = map(units.duration, percentiles)
+        gist = f"{first.name.lower()} p50 {p50}, p99 {p99}"
+    return {
+        "gist": gist,
+        "known": known_rows,
+        "unknown": names_by_absence,
+        "charts": charts,
+        "absent": absent,
+    }
+
+
+def _leave_out_twins(latency_rows: Iterable[LatencyRow]) -> Iterator[LatencyRow]:
+    """Yield the latencies, without those whose times equal those of an earlier one."""
+    seen: list[NDArray[np.float64]] = []
+    for latency in latency_rows:
+        times = np.sort(latency.times)
+        if times.size and any(np.array_equal(times, other) for other in seen):
+            continue
+        seen.append(times)
+        yield latency
 
 
 def _of_steps(tables: Tables) -> Iterator[LatencyRow]:

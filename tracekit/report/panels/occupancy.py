@@ -21,7 +21,7 @@ _TITLES = {
 _GIGA = "GB/s"
 
 
-@panel("Occupancy and limiters", "gpu_counters", "gpu_intervals")
+@panel("Occupancy and limiters", "gpu_counters", "gpu_intervals", opens_on=("gpu_counters",))
 def occupancy(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
     """List the counters whose meaning is known, by their kind; the highest first."""
     means = rows(tables, "counter_means")
@@ -34,7 +34,7 @@ def occupancy(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a pan
             if len(kind_means):
                 kind_rows = list(_rows_of(kind_means, samples.frame))
                 kinds.append((title, kind_rows))
-    return {"absence": means.absence, "kinds": kinds}
+    return {"absent": means.absence, "kinds": kinds}
 
 
 def _rows_of(means: pd.DataFrame, samples: pd.DataFrame) -> Iterator[Context]:

@@ -10,6 +10,8 @@ from tracekit.analysis import Result
 from tracekit.base import units
 from tracekit.report.panel import REPLAY, Context, Tables, panel, rows
 
+FIRST_ROWS = 8
+"""The encoders that are read at once; those behind them are folded."""
 MOST_ROWS = 30
 _CELLS: dict[str, Callable[[Any], str]] = {
     "limiter": str,
@@ -43,6 +45,7 @@ def replay(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a
         "timed": analysis.replay.is_timed(counter_rows.frame),
         "encoders": described_encoders,
         "more": more,
+        "first_rows": FIRST_ROWS,
         "occupancy": occupancy_words,
         "limiters": _share_by_limiter(table),
         "suspect": _count_suspects(counter_rows.frame),

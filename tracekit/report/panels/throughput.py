@@ -28,7 +28,11 @@ Numbers = NDArray[np.float64]
 Spike = tuple[int, int, float]  # start, end and excess of an unusually long step, ns
 
 
-@panel("Throughput over the run", "steps", "phases", "spans", "gpu_intervals")
+@panel(
+    "Throughput over the run",
+    *("steps", "phases", "spans", "gpu_intervals"),
+    opens_on=("steps",),
+)
 def throughput(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a panel's signature
     """Chart the rate of steps or tokens, and the device; None if the run has neither."""
     step_rows = rows(tables, "steps")

@@ -28,15 +28,30 @@ def timeline(result: Result, tables: Tables) -> Context:
 
 
 _TICKS = 5
+_MARGIN = 0.02  # of the steady window, as in `controls.js`
+
+
+def open_on_work(line: Timeline) -> Timeline:
+    """Return the part of a timeline that is shown at first: the steady window, with a margin."""
+    if line.steady is None:
+        return line
+    margin = round(line.steady.length * _MARGIN)
+    begin = max(line.begin, line.steady.start - margin)
+    end = min(line.end, line.steady.end + margin)
+    if end <= begin:
+        return line
+    return replace(line, begin=begin, end=end)
 
 
 def drawn(line: Timeline) -> Context:
     """Return the context of the template for a timeline."""
-    tick_times = np.linspace(line.begin, line.end, _TICKS)
+    opened = open_on_work(line)
+    tick_times = np.linspace(opened.begin, opened.end, _TICKS)
     ticks = [units.duration(tick_time) for tick_time in tick_times]
     return {
         "line": line,
-        "strips": strips(line),
+        "opened": opened,
+        "strips": strips(opened),
         "ticks": ticks,
         "width": WIDTH,
         "shades": SHADES,

@@ -20,9 +20,10 @@ from tracekit.report.panel import (
     panel,
     rows,
 )
+from tracekit.report.setting import describe_setting
 from tracekit.tables import Severity
 
-MOST_NUMBERS = 4
+MOST_NUMBERS = 3
 _SERVED = ("ttft_p50", "tpot_p50", "tokens_per_second", "request_rate_served")
 _FIRST = (
     "tokens_per_second",
@@ -141,11 +142,22 @@ def _interval_words(lower_bound: analysis.Measurement, upper_bound: analysis.Mea
     return interval
 
 
+SIGNS = {Severity.ERROR: "✕", Severity.WARNING: "▲", Severity.NOTE: "●"}
+
+
+def cost_of(finding: analysis.Finding) -> str:
+    """Return the time that a remedy would save in words; "" if it is not known."""
+    if not finding.saving:
+        return ""
+    return finding.saving_range
+
+
 @dataclass(frozen=True)
 class PageVerdict:
-    """A sentence, a piece of advice, and a tone, which is a word of the style.
+    """A sentence, a piece of advice for lists of runs, and a tone, which is a word of the style.
 
-    Tones are error, warning, unclear, good, and samples for a recording without GPU work.
+    Tones are error, warning, note, unclear if nothing was judged, partly if some checks could not
+    judge, good, and samples for a recording without GPU work.
     """
 
     tone: str
@@ -155,26 +167,26 @@ class PageVerdict:
 
 @panel("Verdict")
 def verdict(result: Result, tables: Tables) -> Context:
-    """Sum the run up in one sentence, and show its headlines."""
-    states = Counter(check.status for check in result.checks)
-    finding_count = len(result.findings)
+    """Sum the run up: its verdict, its setting, its headlines, and a line for each finding."""
     crowd = analysis.crowd_of(tables, result.provenance)
-    finding_noun = "finding" if finding_count == 1 else "findings"
     answer = analysis.answer_of(result)
     broken = list(result.provenance.unfinished_stages.items())
     return {
         "verdict": _of_samples(result, tables) or verdict_of(result),
         "answer": answer,
         "numbers": headlines(result, tables),
-        "tally": [
-            ("findings", finding_count, finding_noun),
-            ("checks", states[analysis.Status.PASSED], "passed"),
-            ("checks", states[analysis.Status.ABSTAINED], "could not be checked"),
-            ("checks", states[analysis.Status.FAILED], "failed to run"),
-        ],
+        "setting": describe_setting(result, tables),
+        "lines": list(_list_lines(result)),
+        "signs": SIGNS,
+        "summary": result.summarize_checks(),
         "crowd": analysis.explain_crowd(crowd),
         "broken": broken,
     }
+
+
+def _list_lines(result: Result) -> Iterator[tuple[Severity, str]]:
+    for finding in result.findings:
+        yield finding.severity, analysis.line_of(finding, cost_of(finding))
 
 
 def _of_samples(result: Result, tables: Tables) -> PageVerdict | None:
@@ -209,12 +221,14 @@ def _of_profile(samples: pd.DataFrame, frames: pd.DataFrame) -> PageVerdict:
 
 
 def verdict_of(result: Result) -> PageVerdict:
-    """Judge a run by its first finding; without any, by the number of completed checks."""
+    """Judge a run by its first finding; without any, by the number of checks that passed."""
     judged = [finding for finding in result.findings if finding.severity in _TONES]
+    if not judged and result.findings:
+        return PageVerdict("note", analysis.line_of(result.findings[0], longest=None))
     if not judged:
-        return _without_fault(result.checks)
+        return _without_fault(result)
     first_finding = judged[0]
-    line = analysis.headline(first_finding)
+    line = analysis.line_of(first_finding, longest=None)
     if first_finding.severity is Severity.ERROR:
         line = f"Do not trust these numbers yet. {line}"
     return PageVerdict(_TONES[first_finding.severity], line, first_finding.advice)
@@ -223,24 +237,12 @@ def verdict_of(result: Result) -> PageVerdict:
 _TONES = {Severity.ERROR: "error", Severity.WARNING: "warning"}
 
 
-def _without_fault(checks: tuple[analysis.RuleCheck, ...]) -> PageVerdict:
-    states = Counter(check.status for check in checks)
+def _without_fault(result: Result) -> PageVerdict:
+    states = Counter(check.status for check in result.checks)
     open_checks = states[analysis.Status.ABSTAINED] + states[analysis.Status.FAILED]
-    completed_checks = len(checks) - open_checks
-    if not checks:
-        return PageVerdict("unclear", "Nothing was checked, so nothing can be said.")
-    if completed_checks == 0:
-        lead = f"Nothing can be said: none of {_checks(open_checks)} could be made."
-        return PageVerdict("unclear", lead)
+    summary = result.summarize_checks()
+    if not states[analysis.Status.PASSED] + states[analysis.Status.FOUND]:
+        return PageVerdict("unclear", summary)
     if open_checks:
-        lead = f"No fault was found by {units.count(completed_checks)} of {_checks(len(checks))}"
-        return PageVerdict("unclear", f"{lead}; {units.count(open_checks)} could not be made.")
-    return PageVerdict(
-        "good", f"No fault was found by {_checks(len(checks))}, and all could be made."
-    )
-
-
-def _checks(number: int) -> str:
-    if number == 1:
-        return "1 check"
-    return f"{units.count(number)} checks"
+        return PageVerdict("partly", summary)
+    return PageVerdict("good", summary)

@@ -9,9 +9,13 @@ import pandas as pd
 
 from tracekit import analysis
 from tracekit.analysis import Result
+from tracekit.base import units
 from tracekit.report.panel import Context, Tables, of_table, of_target, panel, rows
+from tracekit.report.text import line
 from tracekit.tables import families
 
+FIRST_ROWS = 8
+"""The rows of a table that are read at once; those behind them are folded."""
 MOST_ROWS = 20
 STEADY = "steady"
 _PERCENTILES = (50, 95, 99)
@@ -20,7 +24,16 @@ _PERCENTILES = (50, 95, 99)
 @panel("Kernels and pipelines", "gpu_intervals", "steps", "specializations", "shaders", "phases")
 def work(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
     """Group the target's work on the device, and the workload's steps."""
-    return {**_device_work(tables), **_steps(tables), **_pipelines(tables)}
+    context = {**_device_work(tables), **_steps(tables), **_pipelines(tables)}
+    has_content = context["groups"] or context["steps"] or context["pipelines"]
+    absent = ""
+    if not has_content:
+        absent = f"{context['absence']}, and {context['steps_absence']}"
+    gist = ""
+    if context["groups"]:
+        first = context["groups"][0]
+        gist = f"{units.percent(first['share'])} in {line(str(first['label']), 60)}"
+    return {**context, "absent": absent, "gist": gist, "first_rows": FIRST_ROWS}
 
 
 def _device_work(tables: Tables) -> Context:
@@ -45,7 +58,8 @@ def _device_work(tables: Tables) -> Context:
     all_groups_total = sum(group["total"] for group in groups)
     return {
         "unit": unit,
-        "groups": groups[:MOST_ROWS],
+        "groups": groups[:FIRST_ROWS],
+        "further_groups": groups[FIRST_ROWS:MOST_ROWS],
         "rest": len(unlisted_groups),
         "rest_total": rest_total,
         "busy": busy,

@@ -1,6 +1,7 @@
 """The timeline for readers without script and for paper: few marks, each with its words."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -20,7 +21,9 @@ Mark = dict[str, Any]
 
 
 def strips(timeline: Timeline) -> list[dict[str, Any]]:
-    """Draw each track as at most MOST_BINS marks, all together at most MOST_MARKS.
+    """Draw the part of each track that lies between the timeline's begin and end.
+
+    A track has at most MOST_BINS marks, all together have at most MOST_MARKS.
 
     A mark is a rectangle: place and width of 0 … WIDTH, a shade of 1 … SHADES, and its words.
     Levels are a path instead, `course`.
@@ -28,7 +31,24 @@ def strips(timeline: Timeline) -> list[dict[str, Any]]:
     marked_tracks = [track for track in timeline.tracks if track.levels is None]
     fair_share = MOST_MARKS // max(1, len(marked_tracks))
     bins = max(1, min(MOST_BINS, fair_share))
-    return [_strip(track, timeline, bins) for track in timeline.tracks]
+    return [_strip(_cut(track, timeline), timeline, bins) for track in timeline.tracks]
+
+
+def _cut(track: Track, timeline: Timeline) -> Track:
+    """Return a track without the intervals, and parts of them, outside of the timeline."""
+    is_within = (track.starts < timeline.end) & (track.ends >= timeline.begin)
+    starts = np.maximum(track.starts[is_within], timeline.begin)
+    ends = np.minimum(track.ends[is_within], timeline.end)
+    levels = track.levels
+    if levels is not None:
+        levels = replace(levels, values=levels.values[is_within])
+    return replace(
+        track,
+        starts=starts,
+        durations=ends - starts,
+        codes=track.codes[is_within],
+        levels=levels,
+    )
 
 
 def _strip(track: Track, timeline: Timeline, bins: int) -> dict[str, Any]:
@@ -40,7 +60,9 @@ def _strip(track: Track, timeline: Timeline, bins: int) -> dict[str, Any]:
         "course": "",
     }
     levels = track.levels
-    if levels is not None:
+    if levels is not None and not levels.values.size:
+        strip["note"] = f"{track.note}: not read"
+    elif levels is not None:
         lowest = units.quantity(levels.lowest, levels.unit)
         highest = units.quantity(levels.highest, levels.unit)
         strip["note"] = f"{track.note}: {lowest} to {highest}"
