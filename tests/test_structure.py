@@ -139,7 +139,8 @@ def _advice_on_choices(kind: Any, options: Collection[str]) -> Iterator[str]:
 
 def test_every_choice_of_a_recording_has_its_option_and_its_place_in_comparisons() -> None:
     options = inspect.signature(declare_options).parameters
-    assert list(_advice_on_choices(RecordingChoices, options)) == []
+    advice = list(_advice_on_choices(RecordingChoices, options))
+    assert not advice, "\n".join(advice)
     names = {entry.name for entry in dataclasses.fields(RecordingChoices)}
     own_names = names & {*vars(Provenance)["__annotations__"]}
     assert not own_names, f"Provenance has these from RecordingChoices, so remove them: {own_names}"

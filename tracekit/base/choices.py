@@ -183,7 +183,12 @@ class RecordingChoices:
     @staticmethod
     def options() -> list[tuple[str, CaptureOption]]:
         """Return the name of each choice, and its option."""
-        return [(entry.name, entry.metadata[_KEY]) for entry in fields(RecordingChoices)]
+        options: list[tuple[str, CaptureOption]] = []
+        for entry in fields(RecordingChoices):
+            option = entry.metadata.get(_KEY)
+            assert option is not None, f"give {entry.name} its option: metadata=_chosen_by(…)"
+            options.append((entry.name, option))
+        return options
 
     def leave_out_unfollowed(self) -> "RecordingChoices":
         """Return these choices, where those that the recorder does not follow are not stated."""
