@@ -207,7 +207,7 @@ def test_the_reference_agrees_with_the_code(name: str, golden: Callable[[Path, s
 
 
 def pages() -> Iterator[tuple[str, Path]]:
-    for file in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
+    for file in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         yield file.read_text(), file
 
 
@@ -245,8 +245,13 @@ def shown_texts() -> Iterator[tuple[str, str]]:
         for file in (ROOT / folder).rglob("*"):
             if file.is_file() and file.suffix != ".pyc" and file.name != "names.py":
                 yield file.read_bytes().decode(errors="replace"), file.name
-    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"):
-        yield (ROOT / name).read_text(), name
+    for file in ROOT.glob("*.md"):
+        yield file.read_text(), file.name
+
+
+def test_the_citation_has_the_version_of_the_project() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert f"\nversion: {project['version']}\n" in (ROOT / "CITATION.cff").read_text()
 
 
 def test_no_page_or_message_uses_a_name_of_before() -> None:
