@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import typer.testing
 
+from json_documents import schema_page
 from tracekit.analysis.given import recorded_tables
 from tracekit.analysis.inject import thresholds
 from tracekit.analysis.levers import Mechanism, lever_of
@@ -194,6 +195,7 @@ def _origin(schema: Schema) -> str:
 
 PAGES: dict[str, Callable[[], str]] = {
     "commands.md": commands_page,
+    "json.schema.json": schema_page,
     "levers.md": levers_page,
     "metrics.md": metrics_page,
     "rules.md": rules_page,

@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import msgspec
 import pytest
 
 from every_command import IN_RUN, LINES, World, command_of, copy_world, make_world, output_of
+from json_documents import WITHOUT_SCHEMA, type_of_line
 from tracekit.analysis.result import Better, Measurement, Result, RuleCheck, Status
 from tracekit.analysis.rule import Evidence, Fact, Finding
 from tracekit.base.recording import Process, Provenance
@@ -22,8 +24,13 @@ from tracekit.tables import Severity
 
 # Commands that start workers or measure; and lines that print another document.
 SLOW = {"capture", "record", "ab", "batch", "bench run", "bench tune", "kernel parity"}
+LISTED = {"bench run, listed", "kernel parity, listed"}
 OTHER = {"query, as a document", "gate, as Markdown", "nightly history --output -"}
-PRINTS_JSON = [name for name in LINES if command_of(name) not in SLOW and name not in OTHER]
+PRINTS_JSON = [
+    name for name in LINES if name in LISTED or (command_of(name) not in SLOW and name not in OTHER)
+]
+SCHEMA_FILE = Path(__file__).parents[2] / "docs" / "reference" / "json.schema.json"
+SCHEMA = json.loads(SCHEMA_FILE.read_text())
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +44,11 @@ def world(made: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World
     (tmp_path / "home").mkdir()
     monkeypatch.chdir(tmp_path / "home")
     return copy_world(made, tmp_path / "world")
+
+
+def require_schema(document: Any, kind: str) -> None:
+    """Hold that a document is as the published schema of its type says."""
+    jsonschema.validate(document, {**SCHEMA, "$ref": f"#/$defs/{kind}"})
 
 
 def json_words(world: World, name: str) -> list[str]:
@@ -53,10 +65,16 @@ def test_every_command_prints_one_document_with_its_format(
     result = tracekit(*json_words(world, name))
     document = json.loads(result.out)
     assert document["format"] >= 1
+    is_error = set(document) == {"error", "hint", "code", "format"}
+    command = command_of(name)
+    if is_error:
+        require_schema(document, "ErrorDocument")
+    elif command not in WITHOUT_SCHEMA:
+        require_schema(document, type_of_line(name, command))
     assert "Traceback" not in result.err
     if result.code == 0 and output_of(name) and name not in IN_RUN:
         assert (world.output_folder / output_of(name).lower()).exists()
-    if set(document) == {"error", "hint", "code", "format"}:
+    if is_error:
         assert document["code"] == result.code
         assert document["error"] in " ".join(result.err.split())
 
@@ -183,7 +201,14 @@ def test_summaries_are_small_and_the_text_of_a_report_writes_nothing(
     ):
         result = tracekit(*words)
         assert len(result.out.encode()) <= 2000, words
-        assert json.loads(result.out)["format"] == 1, words
+        document = json.loads(result.out)
+        assert document["format"] == 1, words
+        kinds = {
+            "compare": "ComparisonSummary",
+            "nightly": "GateSummary",
+            "doctor": "DoctorSummary",
+        }
+        require_schema(document, kinds.get(words[0], "ResultSummary"))
     text = tracekit("report", run, "--summary")
     assert (text.code, len(text.out.splitlines()) <= 10) == (0, True)
     one_rule = tracekit("analyze", run, "--rule", "low-occupancy")

@@ -7,7 +7,7 @@ import typer
 
 from tracekit import fleet, workload
 from tracekit.base import InputError, UsageError
-from tracekit.cli import console, documents, options
+from tracekit.cli import answers, console, options
 from tracekit.cli.options import argument, flag, option
 
 Sources = Annotated[
@@ -81,9 +81,9 @@ def batch(
         )
 
 
-def _document(tally: "fleet.Tally", page: Path) -> documents.BatchTally:
-    failures = tuple(documents.BatchFailure(*failure) for failure in tally.failures)
-    return documents.BatchTally(
+def _document(tally: "fleet.Tally", page: Path) -> answers.BatchTally:
+    failures = tuple(answers.BatchFailure(*failure) for failure in tally.failures)
+    return answers.BatchTally(
         page=str(page),
         total=tally.total,
         done=tally.done,

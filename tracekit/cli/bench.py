@@ -7,7 +7,7 @@ import typer
 
 from tracekit import lab
 from tracekit.base import InterruptedRunError, ToolError, UsageError, documents, outputs
-from tracekit.cli import console, options
+from tracekit.cli import answers, console, options
 from tracekit.cli.options import flag, option
 from tracekit.workload import parameters
 
@@ -81,7 +81,7 @@ def run(
         names.append(against)
     lab.chosen(suite, names)
     if list_:
-        _list(suite)
+        _list(suite, json=json)
         return
     if output is not None:
         lab.document.check_writable(output)
@@ -140,9 +140,13 @@ def tune(
         _tune(shape, effort, output, json=json)
 
 
-def _list(suite: str) -> None:
+def _list(suite: str, *, json: bool) -> None:
     entries = lab.chosen(suite)
     cells = [(entry.name, entry.suite, entry.family, entry.summary) for entry in entries]
+    if json:
+        subjects = tuple(answers.ListedSubject(*row) for row in cells)
+        console.show_json(answers.SubjectList(subjects))
+        return
     console.table(("subject", "suite", "family", "description"), cells)
 
 

@@ -20,7 +20,7 @@ from tracekit.base import (
 from tracekit.base import (
     documents as base_documents,
 )
-from tracekit.cli import documents
+from tracekit.cli import answers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -230,7 +230,7 @@ def show_folders(
     """Print each run's folder, the command that comes next, and remarks on the recordings."""
     if json:
         folders = tuple(str(recording.folder) for recording in recordings)
-        show_json(documents.RunFolders(folders, f"tracekit {follow}", tuple(warnings)))
+        show_json(answers.RunFolders(folders, f"tracekit {follow}", tuple(warnings)))
         return
     show_remarks(warnings)
     for recording in recordings:
@@ -242,7 +242,7 @@ def show_folders(
 def show_files(paths: Sequence[Path], warnings: Sequence[str] = (), *, json: bool) -> None:
     """Print the paths of written files on stdout, and remarks on their content."""
     if json:
-        show_json(documents.WrittenFiles(tuple(map(str, paths)), tuple(warnings)))
+        show_json(answers.WrittenFiles(tuple(map(str, paths)), tuple(warnings)))
         return
     for file in paths:
         show_line(file)

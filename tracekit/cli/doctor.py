@@ -9,7 +9,7 @@ import typer
 from tracekit import record
 from tracekit.base import InconclusiveError, InterruptedRunError, UsageError, outputs
 from tracekit.base import files as base_files
-from tracekit.cli import console, documents, options, summaries
+from tracekit.cli import answers, console, options, summaries
 from tracekit.cli.options import argument, flag, option
 from tracekit.workload import plan
 
@@ -232,10 +232,10 @@ def make(
         written = str(record.templates.write(output, content))
     if json:
         entries = [
-            documents.TemplateChange(change.place, repr(change.old_value), repr(change.new_value))
+            answers.TemplateChange(change.place, repr(change.old_value), repr(change.new_value))
             for change in changes
         ]
-        console.show_json(documents.TemplateDraft(tuple(entries), written))
+        console.show_json(answers.TemplateDraft(tuple(entries), written))
         return
     if do_write:
         console.show_line(written)

@@ -22,7 +22,7 @@ from tracekit.base import (
     redaction,
     units,
 )
-from tracekit.cli import console, documents, options
+from tracekit.cli import answers, console, options
 from tracekit.cli.options import argument, flag, option
 
 Config = Annotated[
@@ -141,9 +141,9 @@ def accept(
             expected = nightly.listing.expected_words(night, acceptance, metric)
             rows.append((acceptance.capture, metric, expected))
     if json:
-        changes = tuple(documents.ExpectedChange(*row) for row in rows)
+        changes = tuple(answers.ExpectedChange(*row) for row in rows)
         reasons = {refusal.capture: refusal.reason for refusal in refused}
-        document = documents.AcceptedNight(night.id, night.machine, changes, reasons)
+        document = answers.AcceptedNight(night.id, night.machine, changes, reasons)
         console.show_json(document)
         return
     console.measurements(f"Accepted: {night.id} on {night.machine}", columns, rows)
@@ -176,7 +176,7 @@ def revoke(
         revoked = store.revoke(night, capture or (), reason, who=who)
     capture_names = [acceptance.capture for acceptance in revoked]
     if json:
-        console.show_json(documents.RevokedNight(revoked[0].night, tuple(capture_names)))
+        console.show_json(answers.RevokedNight(revoked[0].night, tuple(capture_names)))
         return
     names = ", ".join(capture_names)
     console.show_line(f"revoked: {revoked[0].night}, {names}")
@@ -197,7 +197,7 @@ def list_(
     all_entries = chain.from_iterable(by_machine)
     entries = sorted(all_entries, key=lambda entry: entry.accepted.at)
     if json:
-        console.show_json(documents.Entries(tuple(entries)))
+        console.show_json(answers.Entries(tuple(entries)))
         return
     columns = ("accepted", "by", "night", "machine", "capture", "holds", "reason")
     rows: list[tuple[str, ...]] = []
@@ -374,15 +374,14 @@ def _show_sync_json(done: "nightly.memory.Synced") -> None:
     end_message = ""
     if done.fatal_error:
         end_message = done.fatal_error.message
-    console.show_json(
-        {
-            "added": done.added,
-            "missed": done.missed,
-            "wait": done.wait,
-            "failed": done.failed,
-            "ended": end_message,
-        }
+    document = answers.SyncedNights(
+        added=tuple(done.added),
+        missed=tuple(done.missed),
+        wait=tuple(answers.WaitingNight(entry.night, entry.why) for entry in done.wait),
+        failed=tuple(answers.WaitingNight(entry.night, entry.why) for entry in done.failed),
+        ended=end_message,
     )
+    console.show_json(document)
 
 
 def _show_sync(done: "nightly.memory.Synced") -> None:
@@ -428,7 +427,7 @@ def unpin(
 
 def _show_note(message: str, *, json: bool) -> None:
     if json:
-        console.show_json(documents.Note(message))
+        console.show_json(answers.Note(message))
     else:
         console.show_line(message)
 
@@ -469,7 +468,7 @@ def _show_nights(
     if not outcome_name:
         missed_nights = store.missed_nights(**selection)
     if json:
-        console.show_json({"nights": lines, "missed": missed_nights})
+        console.show_json(answers.ListedNights(tuple(lines), tuple(missed_nights)))
         return
     pins = store.list_pins()
     columns, rows = nightly.listing.table_of(lines, missed_nights, pins)
@@ -485,7 +484,7 @@ def _show_series(
         last_points = series.points[-limit:]
         all_series.append(replace(series, points=last_points))
     if json:
-        console.show_json(documents.Entries(tuple(all_series)))
+        console.show_json(answers.Entries(tuple(all_series)))
         return
     blank: list[str] = []
     for series in all_series:

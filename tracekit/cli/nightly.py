@@ -9,7 +9,7 @@ import typer
 
 from tracekit import nightly
 from tracekit.base import TracekitError, UsageError, units
-from tracekit.cli import console, documents, options
+from tracekit.cli import answers, console, options
 from tracekit.cli.gate import show_report
 from tracekit.cli.options import argument, flag, option
 
@@ -59,7 +59,7 @@ def install(
         with console.progress("install") as progress:
             planned = nightly.installation.install(plan, time_of_day, method, progress)
     if json:
-        document = documents.InstalledSchedule(
+        document = answers.InstalledSchedule(
             files={str(file): content.decode() for file, content in planned.files.items()},
             line=planned.line,
             next=planned.next.isoformat(),
@@ -111,8 +111,8 @@ def uninstall(config: PlanFile = None, *, json: options.Json = False) -> None:
         file = config  # the schedule can be removed even if the plan is gone or broken
     jobs, warnings = nightly.installation.uninstall(file)
     if json:
-        removed = tuple(documents.RemovedJob(job.method, str(job.file)) for job in jobs)
-        console.show_json(documents.RemovedSchedule(removed, tuple(warnings)))
+        removed = tuple(answers.RemovedJob(job.method, str(job.file)) for job in jobs)
+        console.show_json(answers.RemovedSchedule(removed, tuple(warnings)))
         return
     for job in jobs:
         console.show_line(f"removed  {job.method}, {job.file}")
@@ -322,7 +322,7 @@ def rehearse(
     with console.progress("rehearsal") as progress:
         rehearsals = nightly.rehearsal.rehearse_plan(plan, progress=progress)
     if json:
-        console.show_json(documents.Entries(rehearsals))
+        console.show_json(answers.Entries(rehearsals))
         return
     for rehearsal in rehearsals:
         for line in nightly.rehearsal.rehearsal_lines(rehearsal):

@@ -9,7 +9,7 @@ import typer
 
 from tracekit import fleet
 from tracekit.base import UsageError, files, outputs
-from tracekit.cli import console, documents, options
+from tracekit.cli import answers, console, options
 from tracekit.cli.options import argument, flag, option
 
 Folder = Annotated[Path, argument("[DIR]", "Folder of runs.", file_okay=False)]
@@ -155,7 +155,7 @@ def _show_json(answer: "fleet.QueryResult", rows: int, warnings: Sequence[str]) 
     content = BytesIO()
     answer.write(content, "json", rows)
     first_rows = Raw(content.getvalue())
-    document = documents.TableRows(answer.types, first_rows, answer.count_rows(), tuple(warnings))
+    document = answers.TableRows(answer.types, first_rows, answer.count_rows(), tuple(warnings))
     console.show_json(document)
 
 
@@ -164,10 +164,10 @@ def _list(sources: list[Path], run_number: int | None, *, json: bool) -> None:
         views, warnings = fleet.listing(sources, progress, run_number)
     if json:
         tables = [
-            documents.QueryableTable(name, run_count, tuple(columns))
+            answers.QueryableTable(name, run_count, tuple(columns))
             for name, run_count, columns in views
         ]
-        console.show_json(documents.QueryableTables(tuple(tables), tuple(warnings)))
+        console.show_json(answers.QueryableTables(tuple(tables), tuple(warnings)))
         return
     rows: list[tuple[str, str, str]] = []
     for name, run_count, columns in views:

@@ -10,7 +10,7 @@ import tracekit
 from tracekit import analysis, record, workload
 from tracekit import tables as traces
 from tracekit.base import InconclusiveError, Recording, TracekitError, UsageError, outputs, require
-from tracekit.cli import console, documents, options
+from tracekit.cli import answers, console, options
 from tracekit.cli.options import argument, flag, option
 
 if TYPE_CHECKING:
@@ -100,14 +100,14 @@ def _show_rows(frame: "pd.DataFrame", rows: int, warnings: Sequence[str]) -> Non
 
     first_rows = frame.head(rows).to_json(orient="records", date_format="iso")
     types = {str(name): str(kind) for name, kind in frame.dtypes.items()}
-    document = documents.TableRows(types, Raw(first_rows.encode()), len(frame), tuple(warnings))
+    document = answers.TableRows(types, Raw(first_rows.encode()), len(frame), tuple(warnings))
     console.show_json(document)
 
 
 def _list_tables(run_tables: "traces.Tables", *, json: bool) -> None:
     entries = list(_entries(run_tables))
     if json:
-        document = documents.TableList(tuple(entries), tuple(run_tables.warnings))
+        document = answers.TableList(tuple(entries), tuple(run_tables.warnings))
         console.show_json(document)
         return
     rows: list[tuple[str, str, str]] = []
@@ -132,7 +132,7 @@ def _none_in(run: Path) -> InconclusiveError:
     return InconclusiveError(f"{run} has no tables.", hint=hint)
 
 
-def _entries(run_tables: "traces.Tables") -> Iterator[documents.ListedTable]:
+def _entries(run_tables: "traces.Tables") -> Iterator[answers.ListedTable]:
     """Yield each table with its rows and columns; of a repeated schema one for each repeat."""
     for name in run_tables:
         repeats = run_tables.list_choices(name)
@@ -144,13 +144,13 @@ def _entries(run_tables: "traces.Tables") -> Iterator[documents.ListedTable]:
 
 def _measure_table(
     run_tables: "traces.Tables", name: str, title: str, choice: "traces.Choice"
-) -> documents.ListedTable:
+) -> answers.ListedTable:
     """Return the number of rows of a table and its columns, or the reason why it is missing."""
     try:
         frame = run_tables.chosen(name, table=choice.table, run=choice.run)
     except TracekitError as error:
-        return documents.ListedTable(title, None, (), str(error))
-    return documents.ListedTable(title, len(frame), tuple(frame.columns))
+        return answers.ListedTable(title, None, (), str(error))
+    return answers.ListedTable(title, len(frame), tuple(frame.columns))
 
 
 def workloads(*, workloads: options.Workloads = None, json: options.Json = False) -> None:
@@ -160,8 +160,8 @@ def workloads(*, workloads: options.Workloads = None, json: options.Json = False
     program = (workload.plan.ANY_PROGRAM, "Run any program: put it after --, with its arguments.")
     all_entries = sorted([*entries, program])
     if json:
-        listed = tuple(documents.ListedWorkload(*entry) for entry in all_entries)
-        console.show_json(documents.WorkloadList(listed))
+        listed = tuple(answers.ListedWorkload(*entry) for entry in all_entries)
+        console.show_json(answers.WorkloadList(listed))
         return
     console.table(("workload", "description"), all_entries)
 
@@ -176,11 +176,11 @@ def rules(name: Name = None, *, json: options.Json = False) -> None:
         require(name, analysis.RULES, "rule", otherwise="`tracekit list rules` lists them.")
         chosen_rules = [analysis.RULES[name]]
     if json:
-        explained: list[documents.ExplainedRule] = []
+        explained: list[answers.ExplainedRule] = []
         for rule in chosen_rules:
             sections = dict(rule.sections) if name else {}
-            explained.append(documents.ExplainedRule(rule.name, rule.title, sections))
-        console.show_json(documents.RuleList(tuple(explained)))
+            explained.append(answers.ExplainedRule(rule.name, rule.title, sections))
+        console.show_json(answers.RuleList(tuple(explained)))
     elif name is None:
         console.table(("rule", "finds"), [(rule.name, rule.title) for rule in chosen_rules])
     else:
@@ -225,7 +225,7 @@ def open_(
         kind = kinds[0]
     opening = record.opening.opening(Recording(run), kind)
     if json:
-        document = documents.OpenedFile(
+        document = answers.OpenedFile(
             opening.kind, str(opening.path), opening.argv, opening.warnings
         )
         console.show_json(document)

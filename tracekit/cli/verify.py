@@ -12,7 +12,7 @@ import typer
 
 from tracekit import base, lab, workload
 from tracekit.base import InterruptedRunError, UsageError, documents, outputs
-from tracekit.cli import console, options
+from tracekit.cli import answers, console, options
 from tracekit.cli.options import FileCommand, argument, collect_options, flag, option, set_signature
 
 Quick = Annotated[bool, flag("--quick", "Only the short grid.")]
@@ -49,6 +49,10 @@ def parity(
         cases = tuple(point for point in lab.parity.GRID if point.quick or not quick)
     if list_:
         case_rows = [(point.name, str(point.lens)) for point in cases]
+        if json:
+            listed = tuple(answers.ListedCase(*row) for row in case_rows)
+            console.show_json(answers.CaseList(listed))
+            return
         console.table(("case", "lengths"), case_rows)
         return
     if output is not None and output.suffix != ".json":

@@ -17,7 +17,7 @@ from tracekit.base import (
     units,
     unpacking,
 )
-from tracekit.cli import console, options
+from tracekit.cli import answers, console, options
 from tracekit.cli.options import argument
 
 _DONE = "done"
@@ -47,16 +47,15 @@ def verify(
     with console.progress("verify") as progress:
         outcome = _examine_place(place, progress)
     if json:
-        console.show_json(
-            {
-                "kind": outcome.kind,
-                "place": outcome.place,
-                "state": outcome.state,
-                "checked": outcome.checked,
-                "faults": outcome.faults,
-                "unknown": outcome.unknown,
-            }
+        document = answers.VerifiedPlace(
+            kind=outcome.kind,
+            place=outcome.place,
+            state=outcome.state,
+            checked=outcome.checked,
+            faults=outcome.faults,
+            unknown=outcome.unknown,
         )
+        console.show_json(document)
     else:
         _show(outcome)
     if outcome.faults:

@@ -100,6 +100,40 @@ class WorkloadList:
 
 
 @dataclass(frozen=True)
+class ListedSubject:
+    """An implementation that `bench run` measures; those of one family do the same work."""
+
+    name: str
+    suite: str
+    family: str
+    description: str
+
+
+@dataclass(frozen=True)
+class SubjectList:
+    """The subjects of `bench run`."""
+
+    subjects: tuple[ListedSubject, ...]
+    format: int = 1
+
+
+@dataclass(frozen=True)
+class ListedCase:
+    """A case of `kernel parity`, and the lengths of its sequences in words."""
+
+    name: str
+    lengths: str
+
+
+@dataclass(frozen=True)
+class CaseList:
+    """The cases of `kernel parity`."""
+
+    cases: tuple[ListedCase, ...]
+    format: int = 1
+
+
+@dataclass(frozen=True)
 class ExplainedRule:
     """A rule, what it finds, and if it was named, the sections of its explanation by heading."""
 
@@ -232,6 +266,51 @@ class RevokedNight:
 
     night: str
     captures: tuple[str, ...]
+    format: int = 1
+
+
+@dataclass(frozen=True)
+class VerifiedPlace:
+    """Whether a run, a bundle or a history is whole: `state`, with each fault in words.
+
+    `checked` has the numbers of what was checked; `unknown` are reasons why it cannot be said.
+    """
+
+    kind: str
+    place: str
+    state: str
+    checked: dict[str, int]
+    faults: tuple[str, ...]
+    unknown: tuple[str, ...]
+    format: int = 1
+
+
+@dataclass(frozen=True)
+class ListedNights:
+    """The nights of a history, and those that were due and did not run."""
+
+    nights: tuple[Any, ...]
+    missed: tuple[Any, ...]
+    format: int = 1
+
+
+@dataclass(frozen=True)
+class WaitingNight:
+    """A night that the history does not have, and the reason."""
+
+    night: str
+    why: str
+
+
+@dataclass(frozen=True)
+class SyncedNights:
+    """The nights that were added to a history; `ended` is the error that ended it early."""
+
+    added: tuple[str, ...]
+    missed: tuple[str, ...]
+    wait: tuple[WaitingNight, ...]
+    failed: tuple[WaitingNight, ...]
+    ended: str
     format: int = 1
 
 

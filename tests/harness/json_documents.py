@@ -1,0 +1,104 @@
+"""The JSON documents of all commands, their types, and the schema of them all."""
+
+import dataclasses
+import json
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import msgspec
+from tracekit.nightly.schedule.schedule import Scheduled
+
+from tracekit.analysis.result import Result
+from tracekit.base.recording import Provenance
+from tracekit.cli import answers, summaries
+from tracekit.cli.console import ErrorDocument
+from tracekit.compare.compare import Comparison
+from tracekit.nightly.dry_run import NightPreview
+from tracekit.nightly.gate.report.model import GateReport
+from tracekit.nightly.history.night import Night
+from tracekit.nightly.pruning import Pruned
+from tracekit.record.xctrace.templates import Overview
+
+SAVED = (Result, Provenance, Comparison, GateReport, Night)
+PRINTED = (Pruned, Scheduled, NightPreview, Overview, ErrorDocument)
+
+
+def types_with_a_format(module: ModuleType) -> list[type]:
+    """Return the documents of a module; its other classes are parts of them."""
+    types: list[type] = []
+    for value in vars(module).values():
+        is_document = isinstance(value, type) and dataclasses.is_dataclass(value)
+        if is_document and "format" in {field.name for field in dataclasses.fields(value)}:
+            types.append(value)
+    return types
+
+
+TYPES = (*SAVED, *PRINTED, *types_with_a_format(answers), *types_with_a_format(summaries))
+
+# The type of the document of each command; a line of `LINES` may have one of its own.
+BY_COMMAND = {
+    "analyze": "Result",
+    "report": "WrittenFiles",
+    "export": "WrittenFiles",
+    "import": "RunFolders",
+    "convert": "WrittenFiles",
+    "tables": "WrittenFiles",
+    "tables, shown": "TableRows",
+    "tables, listed": "TableList",
+    "query": "WrittenFiles",
+    "query, shown": "TableRows",
+    "query, listed": "QueryableTables",
+    "compare": "Comparison",
+    "open": "OpenedFile",
+    "runs index": "WrittenFiles",
+    "runs prune": "Pruned",
+    "runs verify": "VerifiedPlace",
+    "list workloads": "WorkloadList",
+    "bench run, listed": "SubjectList",
+    "kernel parity, listed": "CaseList",
+    "list rules": "RuleList",
+    "list templates": "Overview",
+    "list templates make": "TemplateDraft",
+    "nightly gate": "GateReport",
+    "nightly run": "NightPreview",
+    "nightly init": "WrittenFiles",
+    "nightly install": "InstalledSchedule",
+    "nightly uninstall": "RemovedSchedule",
+    "nightly status": "Scheduled",
+    "nightly history": "ListedNights",
+    "nightly history --export": "WrittenFiles",
+    "nightly history --html": "WrittenFiles",
+    "nightly history sync": "SyncedNights",
+    "nightly history pin": "Note",
+    "nightly history unpin": "Note",
+    "nightly baseline list": "Entries",
+    "nightly baseline accept": "AcceptedNight",
+    "nightly baseline revoke": "RevokedNight",
+}
+# Documents that are made of measured values by hand: json.md says where they are described.
+WITHOUT_SCHEMA = {"bench chip", "doctor", "kernel verify"}
+
+
+def type_of_line(name: str, command: str) -> str:
+    """Return the type of the document of a line, by its own name or that of its command."""
+    return BY_COMMAND.get(name) or BY_COMMAND[command]
+
+
+def schema_page() -> str:
+    """Return the schema of all documents as JSON, a definition for each type."""
+    _, definitions = msgspec.json.schema_components(
+        TYPES, schema_hook=_schema_of_foreign, ref_template="#/$defs/{name}"
+    )
+    page = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "The documents of tracekit",
+        "$defs": definitions,
+    }
+    return json.dumps(page, indent=1) + "\n"
+
+
+def _schema_of_foreign(kind: type) -> dict[str, Any]:
+    if issubclass(kind, Path):
+        return {"type": "string"}
+    raise NotImplementedError(kind)
