@@ -123,7 +123,7 @@ def test_a_damaged_capture_ends_with_3(bundle: Path, tmp_path: Path) -> None:
         ("tables", bundle),
         ("convert", bundle, tmp_path / "out", "--to", "csv"),
         ("import", bundle, "--output", tmp_path / "run"),
-        ("redact", bundle, tmp_path / "copy.gputrace"),
+        ("runs", "redact", bundle, tmp_path / "copy.gputrace"),
     ):
         assert run(*words) == 3, words
     assert not (tmp_path / "run").exists()

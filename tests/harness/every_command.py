@@ -36,7 +36,7 @@ LINES = {
     "import of exports": "import EXPORTS --output OUT",
     "import of a bundle": "import BUNDLE --output OUT",
     "import of a capture": "import CAPTURE --output OUT",
-    "redact": "redact CAPTURE OUT.gputrace",
+    "runs redact": "runs redact CAPTURE OUT.gputrace",
     "runs recover": "runs recover FOLDER",
     "tables of a run": "tables RUN gpu_intervals --output OUT.csv",
     "tables of a bundle": "tables BUNDLE gpu_intervals --output OUT.parquet",

@@ -7,7 +7,6 @@ from types import ModuleType
 from typing import Any
 
 import msgspec
-from tracekit.nightly.schedule.schedule import Scheduled
 
 from tracekit.analysis.result import Result
 from tracekit.base.recording import Provenance
@@ -18,6 +17,7 @@ from tracekit.nightly.dry_run import NightPreview
 from tracekit.nightly.gate.report.model import GateReport
 from tracekit.nightly.history.night import Night
 from tracekit.nightly.pruning import Pruned
+from tracekit.nightly.schedule.installation import Scheduled
 from tracekit.record.xctrace.templates import Overview
 
 SAVED = (Result, Provenance, Comparison, GateReport, Night)
@@ -53,6 +53,7 @@ BY_COMMAND = {
     "open": "OpenedFile",
     "runs index": "WrittenFiles",
     "runs prune": "Pruned",
+    "runs redact": "WrittenFiles",
     "runs verify": "VerifiedPlace",
     "list workloads": "WorkloadList",
     "bench run, listed": "SubjectList",
@@ -67,7 +68,7 @@ BY_COMMAND = {
     "nightly uninstall": "RemovedSchedule",
     "nightly status": "Scheduled",
     "nightly history": "ListedNights",
-    "nightly history --export": "WrittenFiles",
+    "nightly history --output": "WrittenFiles",
     "nightly history --html": "WrittenFiles",
     "nightly history sync": "SyncedNights",
     "nightly history pin": "Note",

@@ -82,7 +82,7 @@ def test_every_table_becomes_a_file_and_one_that_cannot_be_read_is_named(
         assert read(output_folder / f"gpu_intervals.{to}")["start"].tolist() == [0, 20], to
     [export] = [file for file in (run / "exports").glob("*.xml") if "gpu" in file.read_text()]
     export.write_text(export.read_text().replace("<row>", "<!DOCTYPE x><row>", 1)[:900])
-    result = tracekit("convert", run, tmp_path / "files", "--to", "csv")
+    result = tracekit("convert", run, tmp_path / "files", "--to", "csv", "--verbose")
     assert result.code == 3
     assert "warning: gpu_intervals: " in result.err
     assert (tmp_path / "files" / "cpu_profile.csv").exists()

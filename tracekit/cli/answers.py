@@ -196,10 +196,10 @@ class TemplateChange:
 
 @dataclass(frozen=True)
 class TemplateDraft:
-    """The changes to a copy of a template; `written` is empty for a dry run."""
+    """The changes to a copy of a template; `file` is empty for a dry run."""
 
     changes: tuple[TemplateChange, ...]
-    written: str
+    file: str
     format: int = 1
 
 

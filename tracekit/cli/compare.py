@@ -11,7 +11,7 @@ import typer.core
 from tracekit import compare as comparison
 from tracekit import nightly, record, workload
 from tracekit.base import UsageError, Verdict, files, outputs, redaction
-from tracekit.cli import console, options, summaries
+from tracekit.cli import completion, console, options, summaries
 from tracekit.cli.options import argument, flag, option
 
 if TYPE_CHECKING:
@@ -21,7 +21,10 @@ Threshold = Annotated[float, option("SHARE", "Least change that matters.", min=0
 MetricName = Annotated[
     list[str] | None,
     option(
-        "NAME", "Metric that decides; may be given again.  [default: those of speed]", "--metric"
+        "NAME",
+        "Metric that decides; may be given again.  [default: those of speed]",
+        "--metric",
+        autocompletion=completion.complete_metric,
     ),
 ]
 ExitCode = Annotated[

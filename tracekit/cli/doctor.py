@@ -227,18 +227,18 @@ def make(
         timeline = shader_timeline == "on"
     source_file = _source_file(source)
     changes, content = record.templates.draft(source_file, output, counter_profile, timeline)
-    written = ""
+    written_file = ""
     if do_write:
-        written = str(record.templates.write(output, content))
+        written_file = str(record.templates.write(output, content))
     if json:
         entries = [
             answers.TemplateChange(change.place, repr(change.old_value), repr(change.new_value))
             for change in changes
         ]
-        console.show_json(answers.TemplateDraft(tuple(entries), written))
+        console.show_json(answers.TemplateDraft(tuple(entries), written_file))
         return
     if do_write:
-        console.show_line(written)
+        console.show_line(written_file)
         template = shlex.quote(str(output))
         console.show_hint(f"Record with it: tracekit capture --template {template}")
         return

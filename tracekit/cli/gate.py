@@ -10,7 +10,7 @@ import typer
 
 from tracekit import compare, nightly
 from tracekit.base import TracekitError, UsageError, outputs, units
-from tracekit.cli import console, options, summaries
+from tracekit.cli import completion, console, options, summaries
 from tracekit.cli.options import argument, flag, option
 
 _MEANT = (
@@ -56,7 +56,12 @@ OnRegression = Annotated[
 ]
 Metric = Annotated[
     list[str] | None,
-    option("NAME", "Of runs: metric that decides; again for more.", "--metric"),
+    option(
+        "NAME",
+        "Of runs: metric that decides; again for more.",
+        "--metric",
+        autocompletion=completion.complete_metric,
+    ),
 ]
 Threshold = Annotated[
     float | None, option("SHARE", "Of runs: least change that matters.", min=0, max=10)

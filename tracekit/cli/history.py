@@ -22,7 +22,7 @@ from tracekit.base import (
     redaction,
     units,
 )
-from tracekit.cli import answers, console, options
+from tracekit.cli import answers, completion, console, options
 from tracekit.cli.options import argument, flag, option
 
 Config = Annotated[
@@ -233,7 +233,14 @@ What = Annotated[str, argument("NIGHT|DIR", "A night, by its id or folder; or a 
 Plan = Annotated[str | None, option("NAME", "Only this plan.")]
 Machine = Annotated[str | None, option("NAME", "Only this machine.")]
 Capture = Annotated[str | None, option("NAME", "Only series of this capture.")]
-Metric = Annotated[str | None, option("NAME|all", "Show this metric in each night.")]
+Metric = Annotated[
+    str | None,
+    option(
+        "NAME|all",
+        "Show this metric in each night.",
+        autocompletion=completion.complete_metric,
+    ),
+]
 Since = Annotated[str | None, option("TIME", "Nights since then: 30d, 12w, 2026-03-01.")]
 Until = Annotated[str | None, option("TIME", "Nights before then.")]
 Ended = Annotated[

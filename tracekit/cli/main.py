@@ -111,7 +111,6 @@ _TREE["tables"] = show.tables
 _TREE["query"] = query.query
 _TREE["convert"] = convert.convert
 _TREE["batch"] = batch.batch
-_TREE["redact"] = redact.redact
 _TREE["compare"] = compare.compare
 _TREE["ab"] = compare.ab
 _TREE["doctor"] = doctor.doctor
@@ -136,6 +135,7 @@ _TREE["runs index"] = query.index
 _TREE["runs verify"] = whole.verify
 _TREE["runs recover"] = stages.recover
 _TREE["runs prune"] = prune.prune
+_TREE["runs redact"] = redact.redact
 
 _CLASSES: dict[str, type[typer.core.TyperCommand]] = {"ab": compare.Sides}
 

@@ -9,9 +9,7 @@ from typing import Final
 
 HEADINGS: Final = {
     "Capture, or its stages one by one": ("capture", "record", "export", "analyze", "report"),
-    "Recordings, of any origin": (
-        *("import", "open", "tables", "query", "convert", "batch", "redact"),
-    ),
+    "Recordings, of any origin": ("import", "open", "tables", "query", "convert", "batch"),
     "Measure and compare": ("compare", "ab", "bench", "nightly", "kernel"),
     "This machine, and what is on it": ("doctor", "list", "runs"),
 }
@@ -22,7 +20,7 @@ GROUPS: Final = {
     "kernel": "Check that kernels are right, on any machine.",
     "list": "List workloads, rules and templates.",
     "nightly": "Measure a plan's captures, now or every night.",
-    "runs": "Look after runs: list, verify, recover and prune them.",
+    "runs": "Look after runs: list, verify, recover, prune and redact them.",
 }
 """The groups at the top of the tree, and the purpose of each."""
 
@@ -35,6 +33,7 @@ RENAMED: Final = {
     "parity": "kernel parity",
     "prune": "runs prune",
     "recover": "runs recover",
+    "redact": "runs redact",
     "rules": "list rules",
     "templates": "list templates",
     "verify": "runs verify",
@@ -101,29 +100,29 @@ def _translate_command(words: Sequence[str], subcommands: Collection[str]) -> tu
     """Return a command line with the command of today, and the note on its name of before."""
     if not words:
         return [], ""
-    first, *rest = words
-    if first in RENAMED:
-        new_name = RENAMED[first]
-        return [*new_name.split(), *rest], _note(first, new_name)
-    if first not in RAN_ALONE:
+    first_word, *arguments = words
+    if first_word in RENAMED:
+        new_name = RENAMED[first_word]
+        return [*new_name.split(), *arguments], _note(first_word, new_name)
+    if first_word not in RAN_ALONE:
         return list(words), ""
-    named_run = rest[:1] == [RUN]
-    old_name = first
+    named_run = arguments[:1] == [RUN]
+    old_name = first_word
     if named_run:
-        rest = rest[1:]
-        old_name = f"{first} {RUN}"
-    elif rest and (rest[0] in subcommands or rest[0] in _HELP):
+        arguments = arguments[1:]
+        old_name = f"{first_word} {RUN}"
+    elif arguments and (arguments[0] in subcommands or arguments[0] in _HELP):
         return list(words), ""
     for old_option, new_name in MOVED_OPTIONS.items():
         group, option = old_option.split()
-        if group == first and option in rest:
-            rest.remove(option)
-            return [*new_name.split(), *rest], _note(f"{old_name} {option}", new_name)
-    new_name = f"{first} {RUN}"
+        if group == first_word and option in arguments:
+            arguments.remove(option)
+            return [*new_name.split(), *arguments], _note(f"{old_name} {option}", new_name)
+    new_name = f"{first_word} {RUN}"
     note = ""
     if not named_run:
-        note = _note(first, new_name)
-    return [*new_name.split(), *rest], note
+        note = _note(first_word, new_name)
+    return [*new_name.split(), *arguments], note
 
 
 def _note(old_name: str, new_name: str) -> str:

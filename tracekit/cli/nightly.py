@@ -111,8 +111,8 @@ def uninstall(config: PlanFile = None, *, json: options.Json = False) -> None:
         file = config  # the schedule can be removed even if the plan is gone or broken
     jobs, warnings = nightly.installation.uninstall(file)
     if json:
-        removed = tuple(answers.RemovedJob(job.method, str(job.file)) for job in jobs)
-        console.show_json(answers.RemovedSchedule(removed, tuple(warnings)))
+        removed_jobs = tuple(answers.RemovedJob(job.method, str(job.file)) for job in jobs)
+        console.show_json(answers.RemovedSchedule(removed_jobs, tuple(warnings)))
         return
     for job in jobs:
         console.show_line(f"removed  {job.method}, {job.file}")

@@ -17,6 +17,7 @@ import typer
 
 from tracekit import tables
 from tracekit.base import InputError, RecordingChoices, UsageError, choices
+from tracekit.cli import completion
 from tracekit.workload import Plan, Workload, find, plan
 
 FileCommand = Callable[..., None]
@@ -176,7 +177,13 @@ _SECTION = re.compile(r"[A-Z][a-z]+:\n\s")  # of a docstring, such as Args
 
 Command = Annotated[list[str] | None, argument("-- COMMAND ARGS", "Record any program.")]
 PlanOfWorkload = Annotated[
-    str | None, option("NAME", "Workload to run; its parameters follow.", "--workload")
+    str | None,
+    option(
+        "NAME",
+        "Workload to run; its parameters follow.",
+        "--workload",
+        autocompletion=completion.complete_workload,
+    ),
 ]
 Attach = Annotated[int | None, option("PID", "Record a running process.", "--attach", min=1)]
 Recorder = Annotated[

@@ -1,4 +1,4 @@
-"""`redact`: a copy of a GPU frame capture that can be attached to an issue."""
+"""`runs redact`: a copy of a GPU frame capture that can be attached to an issue."""
 
 from pathlib import Path
 from typing import Annotated

@@ -10,7 +10,7 @@ import tracekit
 from tracekit import analysis, record, workload
 from tracekit import tables as traces
 from tracekit.base import InconclusiveError, Recording, TracekitError, UsageError, outputs, require
-from tracekit.cli import answers, console, options
+from tracekit.cli import answers, completion, console, options
 from tracekit.cli.options import argument, flag, option
 
 if TYPE_CHECKING:
@@ -20,7 +20,9 @@ _WIDEST = 600  # characters of a list of columns
 
 
 Run = Annotated[Path, argument("RUN|X.trace|X.gputrace", "Folder of a run, bundle or capture.")]
-TablesName = Annotated[str | None, argument("[NAME]", "Table to show.")]
+TablesName = Annotated[
+    str | None, argument("[NAME]", "Table to show.", autocompletion=completion.complete_table)
+]
 Output = Annotated[Path | None, option("FILE", "Write the table: .parquet, .csv or .feather.")]
 Rows = Annotated[int, option("N", "Rows to show.", min=1)]
 
@@ -160,13 +162,16 @@ def workloads(*, workloads: options.Workloads = None, json: options.Json = False
     program = (workload.plan.ANY_PROGRAM, "Run any program: put it after --, with its arguments.")
     all_entries = sorted([*entries, program])
     if json:
-        listed = tuple(answers.ListedWorkload(*entry) for entry in all_entries)
-        console.show_json(answers.WorkloadList(listed))
+        entries_of_workloads = tuple(answers.ListedWorkload(*entry) for entry in all_entries)
+        console.show_json(answers.WorkloadList(entries_of_workloads))
         return
     console.table(("workload", "description"), all_entries)
 
 
-Name = Annotated[str | None, argument("[RULE]", "Rule to explain.")]
+Name = Annotated[
+    str | None,
+    argument("[RULE]", "Rule to explain.", autocompletion=completion.complete_rule),
+]
 
 
 def rules(name: Name = None, *, json: options.Json = False) -> None:
@@ -176,11 +181,11 @@ def rules(name: Name = None, *, json: options.Json = False) -> None:
         require(name, analysis.RULES, "rule", otherwise="`tracekit list rules` lists them.")
         chosen_rules = [analysis.RULES[name]]
     if json:
-        explained: list[answers.ExplainedRule] = []
+        rule_entries: list[answers.ExplainedRule] = []
         for rule in chosen_rules:
             sections = dict(rule.sections) if name else {}
-            explained.append(answers.ExplainedRule(rule.name, rule.title, sections))
-        console.show_json(answers.RuleList(tuple(explained)))
+            rule_entries.append(answers.ExplainedRule(rule.name, rule.title, sections))
+        console.show_json(answers.RuleList(tuple(rule_entries)))
     elif name is None:
         console.table(("rule", "finds"), [(rule.name, rule.title) for rule in chosen_rules])
     else:

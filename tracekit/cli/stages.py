@@ -10,7 +10,7 @@ from tracekit import analysis
 from tracekit import record as record_room
 from tracekit import tables as traces
 from tracekit.base import Recording, UsageError, files, outputs, require
-from tracekit.cli import console, options, summaries
+from tracekit.cli import completion, console, options, summaries
 from tracekit.cli.options import argument, flag, option
 from tracekit.workload import Plan
 from tracekit.workload import plan as workload_plan
@@ -151,7 +151,14 @@ def _export_bundle(
     console.show_files([output], done.warnings, json=json)
 
 
-Rule = Annotated[str | None, option("NAME", "Print the outcome of this rule alone.")]
+Rule = Annotated[
+    str | None,
+    option(
+        "NAME",
+        "Print the outcome of this rule alone.",
+        autocompletion=completion.complete_rule,
+    ),
+]
 
 
 def analyze(

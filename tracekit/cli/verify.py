@@ -50,8 +50,8 @@ def parity(
     if list_:
         case_rows = [(point.name, str(point.lens)) for point in cases]
         if json:
-            listed = tuple(answers.ListedCase(*row) for row in case_rows)
-            console.show_json(answers.CaseList(listed))
+            case_entries = tuple(answers.ListedCase(*row) for row in case_rows)
+            console.show_json(answers.CaseList(case_entries))
             return
         console.table(("case", "lengths"), case_rows)
         return

@@ -132,18 +132,18 @@ def test_the_command_leaves_the_original_and_nothing_after_a_failure(tmp_path: P
     bundle = small_capture(SOURCES).write(tmp_path / "made.gputrace")
     before = {path.name: path.read_bytes() for path in bundle.iterdir()}
     copy = tmp_path / "copy.gputrace"
-    assert run("redact", bundle, copy) == 0
+    assert run("runs", "redact", bundle, copy) == 0
     assert {path.name: path.read_bytes() for path in bundle.iterdir()} == before
     assert {path.name for path in copy.iterdir()} == before.keys()
     for words in (
-        ("redact", bundle, copy),
-        ("redact", bundle, tmp_path / "copy"),
-        ("redact", tmp_path, copy),
+        ("runs", "redact", bundle, copy),
+        ("runs", "redact", bundle, tmp_path / "copy"),
+        ("runs", "redact", tmp_path, copy),
     ):
         assert run(*words) == 2, words
     (bundle / "store0").write_bytes(b"")
     other = tmp_path / "other.gputrace"
-    assert run("redact", bundle, other) == 3
+    assert run("runs", "redact", bundle, other) == 3
     assert not other.exists()
 
 
