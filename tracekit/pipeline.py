@@ -224,10 +224,12 @@ def import_(
     run: int | None = None,
     *,
     include: Sequence[str] = (),
+    in_place: bool = False,
 ) -> list[Recording]:
     """Make a run's folder of each recording that was made without tracekit.
 
-    `include` names the private parts of GPU frame captures that become tables.
+    `include` names the private parts of GPU frame captures that become tables. With `in_place`, the
+    run has links to exports instead of copies; see `record.imports.bring`.
     """
     return imports.bring(
         paths,
@@ -237,6 +239,7 @@ def import_(
         run,
         choose_schemas=wanted_tables(NEEDED),
         include=include,
+        in_place=in_place,
     )
 
 

@@ -1,20 +1,38 @@
 """A run as a Python user sees it: its provenance, tables and result."""
 
+import shutil
+import tempfile
+import weakref
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from tracekit.analysis import Result
-from tracekit.base import Provenance, Recording
-from tracekit.pipeline import tables_of
+from tracekit.base import Provenance, Recording, markup
+from tracekit.pipeline import analyze, tables_of
 from tracekit.tables import Tables
+
+
+class Home:
+    """A temporary folder that is removed when this object is, or when the program ends."""
+
+    def __init__(self) -> None:
+        """Make the folder."""
+        self.path = Path(tempfile.mkdtemp(prefix="tracekit-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run's folder, read when asked."""
+    """One run's folder, read when asked.
+
+    `inputs` are the paths of a recording that is not a run; it is read in the temporary folder
+    of `home`, which is removed with this object.
+    """
 
     recording: Recording
+    inputs: tuple[Path, ...] = ()
+    home: Home | None = None
 
     @property
     def provenance(self) -> Provenance:
@@ -28,12 +46,27 @@ class Run:
 
     @property
     def result(self) -> Result:
-        """The metrics, findings and checks of the last analysis."""
+        """The metrics, findings and checks of the last analysis.
+
+        Of a recording that is not a run, the first use makes it. Raise RecordingError if a run was
+        not analyzed yet.
+        """
+        if self.home is not None and not self.recording.result_file.exists():
+            return analyze(self.recording)
         return Result.load(self.recording.result_file)
 
+    def __repr__(self) -> str:
+        """Return the run in one line: its place, its subject and whether it was judged."""
+        place = self.recording.folder
+        if self.inputs:
+            place = ", ".join(map(str, self.inputs))
+        subject = self.provenance.workload or "a recording"
+        state = "judged" if self.recording.result_file.exists() else "not judged yet"
+        return f"<Run of {subject}, {state}: {place}>"
 
-def open(folder: str | Path) -> Run:  # noqa: A001  tracekit.open(folder) reads well
-    """Open a run's folder; raise RecordingError if it is not one."""
-    run = Run(Recording(Path(folder)))
-    _ = run.provenance
-    return run
+    def _repr_html_(self) -> str:
+        """Return the run in a line, and its result if it was judged, as HTML."""
+        line = markup.html_line(repr(self))
+        if not self.recording.result_file.exists():
+            return line
+        return line + self.result.as_html()

@@ -2,8 +2,8 @@
 
 MONTH is a folder that `tests/nightly/simulations/thirty_nights.py --output` made; without it the
 picture of its trend page stays as it is. Records `paged` twice with the host recorder, has the
-labelled corpus make a trace of a GPU that waits, and photographs their pages with the Chromium that
-is installed.
+labelled corpus make a trace of a GPU that waits, takes a packaged recording, and photographs their
+pages with the Chromium that is installed.
 """
 
 import shutil
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tracekit import pipeline
+from tracekit import app, pipeline
 from tracekit.base import Recording
 from tracekit.workload import Plan, find
 
@@ -82,10 +82,11 @@ def main() -> None:
             for name in ("monday", "tuesday")
         )
         waiting = made(folder / "made")
+        [packaged] = app.demo.make_demos(folder / "demo", ["bubbles"])
         both = compared(first, second, folder / "compared.html")
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         for name, page, width, height, scheme in (
-            ("report-light", first, 1280, 860, "light"),
+            ("report-light", packaged.report_file, 1280, 860, "light"),
             ("report-dark", waiting, 1280, 1100, "dark"),
             ("report-narrow", waiting, 375, 812, "light"),
             ("compare-light", both, 1280, 860, "light"),

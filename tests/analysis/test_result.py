@@ -15,7 +15,7 @@ from tracekit.analysis.result import (
     Status,
 )
 from tracekit.analysis.rule import Evidence, Fact, Finding, Severity
-from tracekit.base.documents import save
+from tracekit.base.documents import encode_json, save
 from tracekit.base.errors import InputError, RecordingError
 from tracekit.base.recording import Process, Provenance
 from tracekit.base.redaction import own_redaction
@@ -118,7 +118,7 @@ def test_rules_with_one_reason_are_grouped_and_the_largest_group_is_first() -> N
         Reason("none.", ("low-occupancy",), "a"),
         Reason("none.", ("memory-bound",), "b"),
     )
-    assert RESULT.metric("nothing") is None
+    assert RESULT.find_metric("nothing") is None
 
 
 def test_every_text_of_a_result_is_redacted() -> None:
@@ -131,8 +131,9 @@ def test_every_text_of_a_result_is_redacted() -> None:
         checks=(RuleCheck("bubbles", Status.FAILED, text),),
     )
     redacted_result = result.redact(own_redaction([("Ada's Mac", "<device>")]))
-    assert "Ada" not in repr(redacted_result)
-    assert repr(redacted_result).count("seen on <device>") == 6
+    document = encode_json(redacted_result).decode()
+    assert "Ada" not in document
+    assert document.count("seen on <device>") == 6
     assert redacted_result.findings[0].saving == 1
 
 

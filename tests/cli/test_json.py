@@ -82,8 +82,8 @@ def test_every_command_prints_one_document_with_its_format(
 def test_an_error_is_a_document_too(tracekit: Any, tmp_path: Path) -> None:
     missing_run = tmp_path / "nowhere"
     for words, code, message in (
-        (("analyze", missing_run), 3, f"{missing_run} is not a run's folder"),
-        (("analyze",), 2, "Missing argument 'RUN'."),
+        (("analyze", missing_run), 2, f"{missing_run} does not exist."),
+        (("analyze",), 2, "Missing argument 'INPUT…'."),
         (("compare", missing_run, "--no-such"), 2, "No such option: --no-such"),
         (("gate", missing_run, missing_run, missing_run), 2, ""),
         (("nonsense",), 2, "No such command 'nonsense'."),

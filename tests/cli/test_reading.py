@@ -167,7 +167,6 @@ def test_a_conversion_that_makes_no_sense_is_refused(
     bundle: Path, tmp_path: Path, tracekit: Any
 ) -> None:
     for words, code, reason in (
-        ("OUT --to perfetto", 2, "tracekit import"),
         ("OUT --to csv --schema tick", 2, "name OUT, and one table"),
         ("OUT --to csv --table 1", 2, "name OUT, and one table"),
         ("--to csv", 2, "name OUT, and one table"),
@@ -216,10 +215,14 @@ def test_an_unknown_or_packed_bundle_is_refused_with_the_way_out(
     packed, old = tmp_path / "mine.trace.zip", tmp_path / "old.trace"
     packed.write_bytes(b"PK\3\4")
     old.mkdir()
-    for command, *options in (["tables"], ["export"], ["convert", "out", "--to", "csv"]):
+    for command, words, *options in (
+        ("tables", "is not a readable zip file"),
+        ("export", f"`tracekit import {packed}` unpacks"),
+        ("convert", "is not a readable zip file", "out", "--to", "csv"),
+    ):
         result = tracekit(command, packed, *options)
         assert result.code == 3, command
-        assert f"`tracekit import {packed}` unpacks" in result.err.replace("\n", ""), command
+        assert words in result.err.replace("\n", ""), command
         if command != "export":
             assert_error(tracekit(command, old, *options), 3, "xctrace export")
 

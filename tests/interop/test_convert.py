@@ -112,7 +112,6 @@ def test_impossible_requests_are_refused(
         ((run,), "perfetto:"),
         ((run, "--to", "perfetto", "--table", "1"), "as a whole"),
         ((run, "--to", "svg"), "svg"),
-        ((export, "--to", "chrome"), "--to converts a run"),
         ((export,), ".parquet"),
     ):
         assert_error(tracekit("convert", *arguments), 2, message)

@@ -77,17 +77,19 @@ def test_a_toc_and_its_tables_become_a_run(exports: Path, tmp_path: Path) -> Non
     assert (values["gpu_busy"], values["gpu_span"]) == (35, 120)
 
 
-def test_without_a_toc_the_target_is_named_or_the_only_process_or_nobody(
+def test_without_a_toc_the_target_is_named_or_the_only_plausible_one_or_nobody(
     tmp_path: Path, intervals_xml: Xml, subtests: pytest.Subtests
 ) -> None:
     file, all_rows = tmp_path / "mine.xml", [(0, 10, *OURS), (5, 5, *OTHER)]
+    rivals = [*all_rows, (6, 7, 900, "Safari")]
     for rows, target, expected_targets, warning_words in (
         (all_rows, "420", (Process(*OTHER),), "without a TOC"),
         (all_rows, "WindowServer", (Process(*OTHER),), "without a TOC"),
         (all_rows[:1], None, (Process(*OURS),), "no other has rows"),
-        (all_rows, None, (), "without a TOC"),
+        (all_rows, None, (Process(*OURS),), "no other program comes near"),
+        (rivals, None, (), "without a TOC"),
     ):
-        with subtests.test(target=target, found=expected_targets):
+        with subtests.test(target=target, found=expected_targets, warned=warning_words):
             file.write_text(intervals_xml(rows))
             run = import_run(file, tmp_path / f"run {target} {warning_words}", target=target)
             assert (run.provenance.targets, run.provenance.templates) == (expected_targets, ())
@@ -110,7 +112,7 @@ def test_names_and_files_are_taken_as_they_are_meant(
 ) -> None:
     with pytest.raises(UsageError, match="--target nobody names none") as error:
         import_run(exports, tmp_path / "run", target="nobody")
-    assert "WindowServer (420), python3 (4711)" in error.value.hint
+    assert "python3 (4711), 35 ns of GPU time; WindowServer (420)" in error.value.hint
     assert not (tmp_path / "run").exists(), "the same folder can be named in the next try"
     monkeypatch.chdir(exports)
     twice = [Path("mine_intervals.xml"), exports / "mine_intervals.xml", exports]

@@ -18,8 +18,11 @@ from tracekit.base import (
     InputError,
     Provenance,
     RecordingError,
+    UsageError,
     documents,
     files,
+    find_similar,
+    markup,
     redaction,
     units,
 )
@@ -125,12 +128,51 @@ class Result:
     losses: tuple[tables_losses.LossRow, ...] = ()
     format: int = field(default=FORMAT, kw_only=True)
 
-    def metric(self, name: str) -> Measurement | None:
-        """Return the metric `name`, or None if this result does not have it."""
-        for metric in self.metrics:
-            if metric.name == name:
-                return metric
-        return None
+    def metric(self, name: str) -> Measurement:
+        """Return the metric or the workload's number of that name.
+
+        Raise UsageError, with the nearest names as a hint, if this result does not have it.
+        """
+        measurement = self.find_metric(name)
+        if measurement is None:
+            names = [metric.name for metric in (*self.metrics, *self.results)]
+            similar_names = find_similar(name, names, likeness=0.5) or names
+            raise UsageError(
+                f"There is no metric {name!r}.", hint=f"Near are {', '.join(similar_names)}."
+            )
+        return measurement
+
+    def find_metric(self, name: str) -> Measurement | None:
+        """Return the metric or the workload's number of that name, or None."""
+        all_metrics = (*self.metrics, *self.results)
+        return next((metric for metric in all_metrics if metric.name == name), None)
+
+    def __repr__(self) -> str:
+        """Return the result in one line: its subject, and the numbers of what it holds."""
+        subject = self.provenance.workload or "a recording"
+        known_count = sum(metric.value is not None for metric in (*self.metrics, *self.results))
+        total_count = len(self.metrics) + len(self.results)
+        passed_count = sum(check.status is Status.PASSED for check in self.checks)
+        return (
+            f"<Result of {subject}: {len(self.findings)} findings, {known_count} of {total_count} "
+            f"metrics known, {passed_count} of {len(self.checks)} checks passed>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Return the same as `as_html`; notebooks call it."""
+        return self.as_html()
+
+    def as_html(self) -> str:
+        """Return the findings and the key numbers as HTML."""
+        lines = [markup.html_line(self.summarize_checks(), strong=True)]
+        if self.findings:
+            rows: list[tuple[str, str, str, str]] = []
+            for finding in self.findings:
+                row = (str(finding.severity), finding.rule, finding.message, finding.advice)
+                rows.append(row)
+            lines = [markup.html_table(("severity", "finding", "message", "advice"), rows)]
+        lines.append(markup.html_table(("metric", "value"), self.key_numbers().items()))
+        return "".join(lines)
 
     @classmethod
     def load(cls, path: Path) -> "Result":

@@ -17,7 +17,7 @@ Targets = tuple[Process, ...]
 
 UNKNOWN = (
     "which process is the target is not known: no table of contents names it; "
-    "`tracekit import --target PID|NAME` says it."
+    "`tracekit analyze --target PID|NAME` chooses one."
 )
 
 

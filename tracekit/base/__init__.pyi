@@ -5,6 +5,7 @@ from . import documents as documents
 from . import files as files
 from . import git as git
 from . import locks as locks
+from . import markup as markup
 from . import outputs as outputs
 from . import paired as paired
 from . import processes as processes

@@ -103,6 +103,11 @@ def require_ours(path: Path, hint: str) -> None:
     )
 
 
+def is_closed(folder: Path) -> bool:
+    """Tell whether a folder is a run, a bundle or a batch's data set: nothing else goes there."""
+    return bool(_kind(folder))
+
+
 def _kind(folder: Path) -> str:
     """Return the kind of a folder of tracekit or xctrace, in words; empty for others."""
     if not folder.is_dir():

@@ -84,7 +84,8 @@ class Provenance(RecordingChoices):
     work of the targets was recorded; null if that is not known. `run` is the one that an import is
     about, of a trace that may hold several. The choices are as they were asked for, but `recorder`
     is the one that recorded; `used` is what it made of them. `workloads` is the folder of a
-    workload of the user's own.
+    workload of the user's own. `made` says how a recording came about that no machine made; empty
+    for any other.
     """
 
     format: int = FORMAT
@@ -111,6 +112,15 @@ class Provenance(RecordingChoices):
     stages: dict[str, Stage] = field(default_factory=dict[str, Stage])
     warnings: tuple[str, ...] = ()
     redacted: bool = False
+    made: str = ""
+
+    def __repr__(self) -> str:
+        """Return the origin in one line."""
+        subject = self.workload or "a recording"
+        targets = ", ".join(f"{target.name} ({target.pid})" for target in self.targets)
+        return (
+            f"<Provenance of {subject}, by {self.recorder or 'nothing'}: {targets or 'no target'}>"
+        )
 
     @property
     def unfinished_stages(self) -> dict[str, Stage]:
@@ -158,6 +168,8 @@ class Recording:
     lent: bool = field(default=False, compare=False)
 
     provenance_file = _RunFile("recording.json")  # the target, the method, the place and the time
+    # the input of a run that a reading command made next to it, to find the run again
+    input_file = _RunFile("input.json")
     workload_file = _RunFile("workload.json")  # the workload's own account
     # the workload's marks as they happen; folded into `workload.json` at the end
     journal_file = _RunFile("workload.jsonl")

@@ -1,4 +1,4 @@
-"""Unpack a bundle from a zip file: nothing lands outside its folder, and its size is bounded.
+"""Unpack a recording from a zip file: nothing lands outside its folder, and its size is bounded.
 
 The zip file is not trusted: names that lead elsewhere, links and encrypted members are refused, and
 no member may be larger than its header says.
@@ -14,12 +14,14 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path, PurePosixPath
+from typing import Literal
 
 from tracekit.base.errors import InputError, RecordingError
 from tracekit.base.files import making, open_input, remedy
 
 SUFFIX = ".zip"
 _MARKS = frozenset({"corespace", "open.creq", "form.template"})
+_RUN_MARK = "recording.json"
 _MOST_MEMBERS = 200_000
 _MOST_BYTES = 1 << 37
 _ANY_RATIO = 1 << 28  # bytes up to which it does not matter how well they were packed
@@ -35,6 +37,27 @@ _LONGEST = 200  # letters of a name that is shown
 _UTF8 = 1 << 11
 
 
+Content = Literal["run", "bundle", "files"]
+
+
+def find_content(archive: Path) -> Content:
+    """Return the kind of recording that a zip file holds: a run, a bundle, or other files.
+
+    A run may contain a bundle. Raise InputError if the file is not a zip file, or is damaged.
+    """
+    with open_input(archive) as content:
+        try:
+            with zipfile.ZipFile(content) as file:
+                paths = [PurePosixPath(_name(member)) for member in file.infolist()]
+        except _DAMAGE as error:
+            raise _make_damage_error(archive, error) from error
+    if _find_runs(paths):
+        return "run"
+    if _find_bundles(paths):
+        return "bundle"
+    return "files"
+
+
 def unpack_bundle(archive: Path, folder: Path) -> tuple[str, ...]:
     """Unpack the only bundle of a zip file into a folder, whole or not at all.
 
@@ -46,10 +69,27 @@ def unpack_bundle(archive: Path, folder: Path) -> tuple[str, ...]:
             one bundle.
         RecordingError: There is no room for it, or the folder is taken or cannot be written.
     """
+    return _unpack(archive, folder, _root)
+
+
+def unpack_run(archive: Path, folder: Path) -> tuple[str, ...]:
+    """Unpack the only run of a zip file into a folder, as `unpack_bundle` does with a bundle."""
+    return _unpack(archive, folder, _root_of_run)
+
+
+def unpack_files(archive: Path, folder: Path) -> None:
+    """Unpack all files of a zip file into a folder, as `unpack_bundle` does with a bundle."""
+    _unpack(archive, folder, _whole)
+
+
+FindRoot = Callable[[Path, Sequence[PurePosixPath]], PurePosixPath]
+
+
+def _unpack(archive: Path, folder: Path, find_root: FindRoot) -> tuple[str, ...]:
     with open_input(archive) as content:
         try:
             with zipfile.ZipFile(content) as file:
-                members, other_files = _members(archive, file)
+                members, other_files = _members(archive, file, find_root)
                 with making(folder) as temporary:
                     _require_room(temporary, sum(member.file_size for member in members))
                     _extract(archive, file, members, temporary)
@@ -88,8 +128,10 @@ def _extract(
             ) from error
 
 
-def _members(archive: Path, file: zipfile.ZipFile) -> tuple[list[zipfile.ZipInfo], tuple[str, ...]]:
-    """Return the members of the bundle, by their names in it, and the names of other files."""
+def _members(
+    archive: Path, file: zipfile.ZipFile, find_root: FindRoot
+) -> tuple[list[zipfile.ZipInfo], tuple[str, ...]]:
+    """Return the members below the root, by their names there, and the names of other files."""
     all_members = file.infolist()
     _require_plausible_size(archive, all_members)
     for member in all_members:
@@ -97,20 +139,20 @@ def _members(archive: Path, file: zipfile.ZipFile) -> tuple[list[zipfile.ZipInfo
     _refuse(archive, all_members, _misleading)
     paths = [PurePosixPath(member.filename) for member in all_members]
     _require_distinct(archive, paths)
-    root = _root(archive, paths)
-    bundle_members: list[zipfile.ZipInfo] = []
+    root = find_root(archive, paths)
+    wanted_members: list[zipfile.ZipInfo] = []
     other_files: list[str] = []
     for member, path in zip(all_members, paths, strict=True):
-        if root in path.parents:
-            bundle_members.append(member)
+        if root in path.parents and not _is_of_macos(path):
+            wanted_members.append(member)
         elif not member.is_dir() and not _is_of_macos(path):
             other_files.append(member.filename)
-    _refuse(archive, bundle_members, _unwelcome)
-    for member in bundle_members:
+    _refuse(archive, wanted_members, _unwelcome)
+    for member in wanted_members:
         ending = "/" if member.is_dir() else ""
         path_in_bundle = PurePosixPath(member.filename).relative_to(root)
         member.filename = f"{path_in_bundle}{ending}"
-    return bundle_members, tuple(other_files)
+    return wanted_members, tuple(other_files)
 
 
 def _require_plausible_size(archive: Path, members: Sequence[zipfile.ZipInfo]) -> None:
@@ -180,6 +222,34 @@ def _unwelcome(member: zipfile.ZipInfo) -> str:
 
 def _root(archive: Path, paths: Sequence[PurePosixPath]) -> PurePosixPath:
     """Return the folder of the only bundle; raise InputError if there is none, or several."""
+    return _only_root(archive, _find_bundles(paths), "bundle", "Pack one RECORDING.trace")
+
+
+def _root_of_run(archive: Path, paths: Sequence[PurePosixPath]) -> PurePosixPath:
+    """Return the folder of the only run; raise InputError if there is none, or several."""
+    return _only_root(archive, _find_runs(paths), "run", "Pack the folder of one run")
+
+
+def _whole(_: Path, __: Sequence[PurePosixPath]) -> PurePosixPath:
+    return PurePosixPath()
+
+
+def _only_root(
+    archive: Path, roots: Sequence[PurePosixPath], kind: str, remedy: str
+) -> PurePosixPath:
+    if len(roots) == 1:
+        return roots[0]
+    description = f"no {kind}"
+    if roots:
+        description = f"{len(roots)} {kind}s: {some_of(map(str, roots))}"
+    raise InputError(
+        f"{archive} holds {description}.",
+        hint=f"{remedy} into a file, or unpack it and name the {kind}s.",
+    )
+
+
+def _find_bundles(paths: Iterable[PurePosixPath]) -> list[PurePosixPath]:
+    """Return the folders of bundles that are in no other bundle."""
     roots: set[PurePosixPath] = set()
     for path in paths:
         if "__MACOSX" in path.parts:
@@ -187,16 +257,13 @@ def _root(archive: Path, paths: Sequence[PurePosixPath]) -> PurePosixPath:
         for depth, part in enumerate(path.parts):
             if part in _MARKS:
                 roots.add(PurePosixPath(*path.parts[:depth]))
-    outer = [root for root in roots if roots.isdisjoint(root.parents)]
-    if len(outer) == 1:
-        return outer[0]
-    description = "no bundle"
-    if outer:
-        description = f"{len(outer)} bundles: {some_of(map(str, outer))}"
-    raise InputError(
-        f"{archive} holds {description}.",
-        hint="Pack one RECORDING.trace into a file, or unpack it and name the bundles.",
-    )
+    return [root for root in roots if roots.isdisjoint(root.parents)]
+
+
+def _find_runs(paths: Iterable[PurePosixPath]) -> list[PurePosixPath]:
+    """Return the folders of runs, each once."""
+    roots = [path.parent for path in paths if path.name == _RUN_MARK and not _is_of_macos(path)]
+    return list(dict.fromkeys(roots))
 
 
 def some_of(names: Iterable[str], max_names: int = 5) -> str:

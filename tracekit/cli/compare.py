@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import typer.core
 
-from tracekit import compare as comparison
-from tracekit import nightly, record, workload
+import tracekit.compare as comparison
+from tracekit import app, nightly, record, workload
 from tracekit.base import UsageError, Verdict, files, outputs, redaction
 from tracekit.cli import completion, console, options, summaries
 from tracekit.cli.options import argument, flag, option
@@ -34,7 +34,7 @@ ExitCode = Annotated[
 
 Runs = Annotated[
     list[Path],
-    argument("A B | A1 A2 … vs B1 B2 …", "Folders of runs, result.json, JSON of benches."),
+    argument("A B | A1 A2 … vs B1 B2 …", "Runs, bundles, zip files, exports, JSON of benches."),
 ]
 CompareHtml = Annotated[Path | None, option("FILE", "Write a page with both timelines.")]
 Force = Annotated[bool, flag("--force", "Compare different work, too.")]
@@ -76,12 +76,16 @@ def compare(
     with outputs.writing(pages, all_files):
         metric_names = tuple(metric or ())
         limits = comparison.Limits(threshold, between, metric_names)
-        with console.progress("compare") as progress:
-            compared_runs = comparison.compare_paths(
-                first_side, second_side, limits, force=force, progress=progress
+        with (
+            console.progress("compare") as progress,
+            app.runs.comparing(first_side, progress) as first_runs,
+            app.runs.comparing(second_side, progress) as second_runs,
+        ):
+            compared_runs = comparison.runs.compare_paths(
+                first_runs, second_runs, limits, force=force, progress=progress
             )
-        if html is not None:
-            _write(html, compared_runs.render_page())
+            if html is not None:
+                _write(html, compared_runs.render_page())
     if json_summary:
         console.show_summary(summaries.summarize_comparison(compared_runs.comparison))
     else:
@@ -260,6 +264,6 @@ def _write(file: Path, page: str) -> None:
 
 def end(compared: "comparison.Comparison") -> None:
     """Exit with the code of the verdict: 1 if it is worse, 4 if it is unclear."""
-    comparison.require_clear(compared)
+    comparison.runs.require_clear(compared)
     if compared.verdict is Verdict.WORSE:
         raise typer.Exit(1)

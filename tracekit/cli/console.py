@@ -375,6 +375,13 @@ def show_warnings(warnings: Sequence[str]) -> None:
             _say(("warning: ", "yellow"), warning)
 
 
+def show_named_lines(lines: Sequence[tuple[str, str]]) -> None:
+    """Print lines, each with the word that goes before it."""
+    width = max(len(name) for name, _ in lines)
+    for name, words in lines:
+        show_text((f"{name:<{width}}  ", "bold"), words)
+
+
 def measurements(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table of numbers below its title; a file or pipe keeps title and head as well."""
     if not looked_at():

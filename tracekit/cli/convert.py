@@ -1,16 +1,20 @@
 """`convert`: an export or a bundle as flat tables, a run in formats of other programs."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 import tracekit
-from tracekit import interop, tables
+from tracekit import app, interop, tables
 from tracekit.base import Recording, UsageError, outputs
 from tracekit.cli import console, options
 from tracekit.cli.options import argument, option
+
+if TYPE_CHECKING:
+    from tracekit.record import Progress
 
 _TABLES = ("parquet", "csv", "feather")
 
@@ -61,7 +65,9 @@ def convert_bundle(
 FormatName = Literal["perfetto", "chrome", "speedscope", "parquet", "csv", "feather"]
 
 
-Source = Annotated[Path, argument("EXPORT.xml|X.trace|RUN", "Export, bundle, or a run's folder.")]
+Source = Annotated[
+    Path, argument("INPUT", "Run, bundle, zip file, exports or a folder of exports.")
+]
 Output = Annotated[
     Path | None,
     argument("[OUT]", "File to write, or folder for a bundle: .parquet, .csv or .feather."),
@@ -99,16 +105,19 @@ def convert(
     A run is written in the format of --to: perfetto and chrome contain its intervals on tracks,
     with arrows from command buffers over encoders to the GPU, its counters, and the findings;
     speedscope contains the stacks of threads; parquet and csv contain every table. The default
-    place is the run's folder convert.
+    place is the run's folder convert. Bundles, zip files and exports are converted in the same way;
+    without OUT, their run is kept next to them, as by `tracekit report`.
 
     Inputs are never modified, and files that tracekit did not write are replaced only with --force.
     """
-    tables.require_unpacked(source)
     choice = tables.Choice(run_number, table)
-    if tables.is_bundle(source):
+    if tables.is_bundle(source) and (to is None or to in _TABLES):
         convert_bundle(source, output, to, schema, choice, json=json, force=force)
-    elif source.is_dir() and (to is not None or Recording(source).provenance_file.exists()):
-        if to is None or schema is not None or choice != tables.Choice():
+    elif source.is_file() and to is None and source.suffix.lower() != tables.PACKED:
+        _convert_export(source, output, schema, choice, json=json, force=force)
+    else:
+        is_run = Recording(source).provenance_file.exists()
+        if to is None or schema is not None or table is not None or (is_run and run_number):
             format_texts = [f"{name}: {form.meaning}" for name, form in interop.FORMATS.items()]
             formats = "; ".join(format_texts)
             hint = f"--to {formats}. `tracekit tables {source}` writes one table."
@@ -116,9 +125,8 @@ def convert(
                 f"{source} is a run, which is converted as a whole: choose a format with --to.",
                 hint=hint,
             )
-        _convert_run(source, output, to, no_redact=no_redact, json=json, force=force)
-    else:
-        _convert_export(source, output, schema, choice, to, json=json, force=force)
+        how = _RunConversion(to, no_redact=no_redact, json=json, force=force)
+        _convert_run(source, output, run_number, how)
 
 
 def _convert_export(
@@ -126,15 +134,14 @@ def _convert_export(
     output: Path | None,
     schema: str | None,
     choice: "tables.Choice",
-    to: str | None,
     *,
     json: bool,
     force: bool,
 ) -> None:
-    if to is not None or output is None:
+    if output is None:
         raise UsageError(
             f"{export} is an export: name the .parquet, .csv or .feather to write.",
-            hint="--to converts a run.",
+            hint="--to converts the recording that it is of.",
         )
     with (
         outputs.writing(tables.convert.files_of(output), [export], force=force),
@@ -150,16 +157,43 @@ def _show(files: Sequence[Path], more: Sequence[str] = (), *, json: bool) -> Non
         console.show_hint("The stacks are in the other files; NAME.stack is their number.")
 
 
+@dataclass(frozen=True)
+class _RunConversion:
+    """The format of a whole run, and the options that go with it."""
+
+    to: str
+    no_redact: bool
+    json: bool
+    force: bool
+
+
 def _convert_run(
-    folder: Path, output: Path | None, to: str, *, no_redact: bool, json: bool, force: bool
+    source: Path, output: Path | None, run_number: int | None, how: "_RunConversion"
 ) -> None:
-    if output is not None:
-        outputs.require_apart([output], [folder])
-    recording = Recording(folder)
+    """Convert a run, or any recording: without an output, in the run that is kept of it."""
+    choices = app.runs.InputChoices(run=run_number)
+    with console.progress("convert") as progress:
+        if output is None:
+            recording = app.runs.keep_run([source], None, choices)
+            _write_run(recording, source, None, how, progress)
+            return
+        outputs.require_apart([output], [source])
+        with app.runs.reading_one(source, choices, progress) as recording:
+            _write_run(recording, source, output, how, progress)
+
+
+def _write_run(
+    recording: Recording,
+    source: Path,
+    output: Path | None,
+    how: "_RunConversion",
+    progress: "Progress",
+) -> None:
+    if recording.folder != source:
+        app.runs.complete(recording, progress)
     run_tables = tracekit.pipeline.tables_of(recording)
     redact = str
-    if not no_redact:
+    if not how.no_redact:
         redact = tracekit.pipeline.redaction_of(recording)
-    with console.progress("convert"):
-        files = interop.convert_run(recording, run_tables, to, output, redact, force=force)
-    console.show_files(files, run_tables.of_runs, json=json)
+    files = interop.convert_run(recording, run_tables, how.to, output, redact, force=how.force)
+    console.show_files(files, run_tables.of_runs, json=how.json)

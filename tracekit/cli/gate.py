@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from tracekit import compare, nightly
+import tracekit.compare as comparison
+from tracekit import nightly
 from tracekit.base import TracekitError, UsageError, outputs, units
 from tracekit.cli import completion, console, options, summaries
 from tracekit.cli.options import argument, flag, option
@@ -124,7 +125,7 @@ def gate(
         if len(words) > 1:
             _require_none(config=config, history=history, max_age=max_age)
             report = _of_runs(words, metric, threshold, force=force)
-            remedy = compare.REMEDY
+            remedy = comparison.runs.REMEDY
         else:
             _require_none(metric=metric, threshold=threshold, force=force)
             report = _of_night(words, config, history, max_age)
@@ -230,9 +231,9 @@ def _of_night(
 def _of_runs(
     words: Sequence[Path], metrics: Sequence[str] | None, threshold: float | None, *, force: bool
 ) -> "nightly.GateReport":
-    first_side, second_side = compare.parse_sides(words)
+    first_side, second_side = comparison.parse_sides(words)
     metric_names = tuple(metrics or ())
-    limits = replace(compare.Limits(), metrics=metric_names)
+    limits = replace(comparison.Limits(), metrics=metric_names)
     if threshold is not None:
         limits = replace(limits, threshold=threshold)
     with console.progress("gate") as progress:

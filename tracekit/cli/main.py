@@ -29,6 +29,7 @@ from tracekit.cli import (
     compare,
     console,
     convert,
+    demo,
     doctor,
     gate,
     history,
@@ -106,6 +107,7 @@ _TREE["export"] = stages.export
 _TREE["analyze"] = stages.analyze
 _TREE["report"] = stages.report
 _TREE["import"] = stages.import_
+_TREE["demo"] = demo.demo
 _TREE["open"] = show.open_
 _TREE["tables"] = show.tables
 _TREE["query"] = query.query

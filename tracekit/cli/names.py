@@ -9,7 +9,7 @@ from typing import Final
 
 HEADINGS: Final = {
     "Capture, or its stages one by one": ("capture", "record", "export", "analyze", "report"),
-    "Recordings, of any origin": ("import", "open", "tables", "query", "convert", "batch"),
+    "Recordings, of any origin": ("demo", "import", "open", "tables", "query", "convert", "batch"),
     "Measure and compare": ("compare", "ab", "bench", "nightly", "kernel"),
     "This machine, and what is on it": ("doctor", "list", "runs"),
 }

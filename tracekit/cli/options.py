@@ -105,7 +105,12 @@ ExportedTables = Annotated[
         help="Tables of xctrace to write as XML too.  [default: those not compared before]"
     ),
 ]
-RunFolder = Annotated[Path, argument("RUN", "Folder of a run.")]
+Inputs = Annotated[
+    list[Path], argument("INPUT…", "Runs, bundles, zip files, exports or folders of exports.")
+]
+KeptOutput = Annotated[
+    Path | None, option("DIR", "New folder for the run of an input.  [default: INPUT-run]")
+]
 Json = Annotated[bool, flag("--json", "Print JSON instead of text.")]
 JsonSummary = Annotated[
     bool, flag("--json-summary", "Print at most 2 kB of JSON; --json=summary is the same.")
@@ -114,7 +119,8 @@ EvidenceNumber = Annotated[
     int | None, option("ID", "Print the windows of this finding alone.", "--evidence", min=1)
 ]
 Target = Annotated[
-    str | None, option("PID|NAME", "Process whose rows count.  [default: the TOC's]")
+    str | None,
+    option("PID|NAME", "Process whose rows count.  [default: the TOC's, or the only plausible]"),
 ]
 Captures = Annotated[
     list[str] | None, option("NAME", "Only this one; may be given again.", "--capture")

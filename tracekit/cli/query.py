@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from tracekit import fleet
+from tracekit import app, fleet
 from tracekit.base import UsageError, files, outputs
 from tracekit.cli import answers, console, options
 from tracekit.cli.options import argument, flag, option
@@ -35,16 +35,16 @@ def index(
     is_printed = markdown == console.STDOUT
     if json and is_printed:
         raise UsageError("--json and --markdown - print two documents.", hint="Name a file.")
-    index_files = [folder / fleet.INDEX]
+    index_files = [folder / fleet.index.INDEX]
     if markdown and not is_printed:
         index_files.append(markdown)
     with outputs.writing(index_files, force=force):
-        page = fleet.write_index(folder)
+        page = fleet.index.write_index(folder)
         if is_printed:
-            index_text = fleet.index_markdown(folder).rstrip("\n")
+            index_text = fleet.index.index_markdown(folder).rstrip("\n")
             console.show_line(index_text)
         elif markdown is not None:
-            files.write_whole(markdown, fleet.index_markdown(folder).encode())
+            files.write_whole(markdown, fleet.index.index_markdown(folder).encode())
             console.show_written(markdown)
     if not is_printed:
         console.show_files(index_files if json else [page], json=json)
@@ -55,7 +55,10 @@ def index(
 Sql = Annotated[str | None, argument("SQL", "One query, in DuckDB's SQL.")]
 Sources = Annotated[
     list[Path] | None,
-    argument("[SOURCE…]", "Runs, folders of runs, batches, bundles.  [default: bench/traces]"),
+    argument(
+        "[SOURCE…]",
+        "Runs, folders of runs, batches, bundles, zip files, exports.  [default: bench/traces]",
+    ),
 ]
 Output = Annotated[
     str | None, option("FILE|-", "Write all rows: .parquet, .csv, .json; - is stdout.")
@@ -109,12 +112,13 @@ def query(
         output = _STDOUT
     output_form = None
     if output is not None:
-        output_form = fleet.form_of(output, form)
+        output_form = fleet.database.form_of(output, form)
     output_files = _files_of(output, json=json)
     with (
         outputs.writing(output_files, places, force=force),
         console.progress("query") as progress,
-        fleet.ask_runs(sql, places, progress, run_number) as (answer, warnings),
+        app.runs.asking(places, app.runs.InputChoices(run=run_number), progress) as asked_places,
+        fleet.ask_runs(sql, asked_places, progress, run_number) as (answer, warnings),
     ):
         progress("asking")
         if output is not None and output_form is not None:
@@ -148,7 +152,7 @@ def _files_of(output: str | None, *, json: bool) -> list[Path]:
     return [Path(output)]
 
 
-def _show_json(answer: "fleet.QueryResult", rows: int, warnings: Sequence[str]) -> None:
+def _show_json(answer: "fleet.database.QueryResult", rows: int, warnings: Sequence[str]) -> None:
     """Print the first rows as JSON, each value in its own type."""
     from msgspec import Raw
 
@@ -160,8 +164,12 @@ def _show_json(answer: "fleet.QueryResult", rows: int, warnings: Sequence[str]) 
 
 
 def _list(sources: list[Path], run_number: int | None, *, json: bool) -> None:
-    with console.progress("list") as progress:
-        views, warnings = fleet.listing(sources, progress, run_number)
+    choices = app.runs.InputChoices(run=run_number)
+    with (
+        console.progress("list") as progress,
+        app.runs.asking(sources, choices, progress) as asked_places,
+    ):
+        views, warnings = fleet.listing(asked_places, progress, run_number)
     if json:
         tables = [
             answers.QueryableTable(name, run_count, tuple(columns))
@@ -177,7 +185,7 @@ def _list(sources: list[Path], run_number: int | None, *, json: bool) -> None:
     console.show_remarks(warnings)
 
 
-def _show(answer: "fleet.QueryResult", rows: int) -> None:
+def _show(answer: "fleet.database.QueryResult", rows: int) -> None:
     short = console.looked_at()
     shown_rows, total = answer.fetch_first_rows(rows, short=short)
     columns = list(answer.types)

@@ -7,7 +7,7 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated
 
 import tracekit
-from tracekit import analysis, record, workload
+from tracekit import analysis, app, record, workload
 from tracekit import tables as traces
 from tracekit.base import InconclusiveError, Recording, TracekitError, UsageError, outputs, require
 from tracekit.cli import answers, completion, console, options
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 _WIDEST = 600  # characters of a list of columns
 
 
-Run = Annotated[Path, argument("RUN|X.trace|X.gputrace", "Folder of a run, bundle or capture.")]
+Run = Annotated[
+    Path, argument("INPUT", "Run, bundle, frame capture, zip file, exports or a folder of them.")
+]
 TablesName = Annotated[
     str | None, argument("[NAME]", "Table to show.", autocompletion=completion.complete_table)
 ]
@@ -44,11 +46,11 @@ def tables(
     The table `losses` lists everything in the others that was not read or not believed; showing it
     reads them all. If damage cost rows or names of the shown tables, the exit code is 3.
 
-    A bundle is read in place, on any system; this makes no run and caches nothing. If it has
-    several runs, the last one is read, or the one that --run names. Of a GPU frame capture,
-    --include adds the tables of its private parts: `capture_sources`, `capture_contents`.
+    A bundle is read in place, on any system; this makes no run and caches nothing. A zip file and
+    exports are read as well. If a recording has several runs, the last one is read, or the one that
+    --run names. Of a GPU frame capture, --include adds the tables of its private parts:
+    `capture_sources`, `capture_contents`.
     """
-    traces.require_unpacked(run)
     choice = traces.Choice(run_number)
     if name is None:
         choice = traces.Choice(run_number, table)
@@ -58,25 +60,38 @@ def tables(
     with outputs.writing(written_files, [run], force=force):
         if traces.is_bundle(run):
             run_tables = traces.tables_of_bundle(run, choice, options.parts_of(include))
-        elif include is not None:
+            _show_tables(run_tables, name, table, output, rows, json=json)
+            return
+        if include is not None:
             raise UsageError(
                 "--include has no meaning for a run: it has the parts of its import.",
                 hint="`tracekit import X.gputrace --include …` makes another run.",
             )
-        else:
-            recording = Recording(run)
+        with app.runs.reading_one(run) as recording:
             run_tables = tracekit.pipeline.tables_of(recording, choice)
-        if name is not None:
-            _show_table(run_tables, run_tables.chosen(name, table=table), output, rows, json=json)
-        elif output is None:
-            _list_tables(run_tables, json=json)
-        else:
-            names = ", ".join(run_tables)
-            hint = f"Name it: {names}."
-            raise UsageError("--output writes one table.", hint=hint)
-        console.show_remarks(run_tables.warnings)
-        if name is None and set(run_tables) <= {traces.losses.LOSSES}:
-            raise _none_in(run)
+            _show_tables(run_tables, name, table, output, rows, json=json)
+            if name is None and set(run_tables) <= {traces.losses.LOSSES}:
+                raise _none_in(run, recording)
+
+
+def _show_tables(
+    run_tables: "traces.Tables",
+    name: str | None,
+    table: int | None,
+    output: Path | None,
+    rows: int,
+    *,
+    json: bool,
+) -> None:
+    if name is not None:
+        _show_table(run_tables, run_tables.chosen(name, table=table), output, rows, json=json)
+    elif output is None:
+        _list_tables(run_tables, json=json)
+    else:
+        names = ", ".join(run_tables)
+        hint = f"Name it: {names}."
+        raise UsageError("--output writes one table.", hint=hint)
+    console.show_remarks(run_tables.warnings)
 
 
 def _show_table(
@@ -120,15 +135,13 @@ def _list_tables(run_tables: "traces.Tables", *, json: bool) -> None:
     console.table(("table", "rows", "columns"), rows)
 
 
-def _none_in(run: Path) -> InconclusiveError:
-    """Return the error for a run or a bundle without tables, with the run's unfinished stages."""
-    recording = Recording(run)
+def _none_in(run: Path, recording: Recording) -> InconclusiveError:
+    """Return the error for an input without tables, with the unfinished stages of its run."""
     states: list[str] = []
-    if recording.provenance_file.exists():
-        unfinished_stages = recording.provenance().unfinished_stages
-        for name, stage in unfinished_stages.items():
-            state = f"The stage {name} is {stage.state}. {stage.message}"
-            states.append(state)
+    unfinished_stages = recording.provenance().unfinished_stages
+    for name, stage in unfinished_stages.items():
+        state = f"The stage {name} is {stage.state}. {stage.message}"
+        states.append(state)
     state_text = " ".join(states)
     hint = state_text.strip()
     return InconclusiveError(f"{run} has no tables.", hint=hint)
@@ -202,7 +215,7 @@ OnlyPrint = Annotated[bool, flag("--print", "Print the command line instead of r
 
 
 def open_(
-    run: options.RunFolder,
+    run: Run,
     *,
     page: Page = False,
     trace: Trace = False,
@@ -210,11 +223,12 @@ def open_(
     only_print: OnlyPrint = False,
     json: options.Json = False,
 ) -> None:
-    """Open a run's page, bundle or GPU frame capture.
+    """Open the page, bundle or GPU frame capture of a run, or of any recording.
 
-    Without an option this opens the page, or the GPU frame capture of a run that has only that. A
-    bundle is opened in the Instruments of the Xcode that recorded it, if that is still installed.
-    --json prints the command line, as --print does.
+    A page that is missing is made first, as by `tracekit report`. Without an option this opens the
+    page, or the GPU frame capture of a run that has only that. A bundle is opened in the
+    Instruments of the Xcode that recorded it, if that is still installed. --json prints the command
+    line, as --print does.
     """
     kinds: list[record.opening.What] = []
     if page:
@@ -228,7 +242,12 @@ def open_(
     kind = None
     if kinds:
         kind = kinds[0]
-    opening = record.opening.opening(Recording(run), kind)
+    with console.progress("open") as progress:
+        recording = app.runs.keep_run([run])
+        if kind in {None, "page"} and not _has_page(recording):
+            app.runs.complete(recording, progress)
+            tracekit.pipeline.report(recording, progress)
+    opening = record.opening.opening(recording, kind)
     if json:
         document = answers.OpenedFile(
             opening.kind, str(opening.path), opening.argv, opening.warnings
@@ -240,3 +259,8 @@ def open_(
         console.show_line(shlex.join(opening.argv))
     else:
         record.opening.perform(opening)
+
+
+def _has_page(recording: Recording) -> bool:
+    """Tell whether a run has its page, or is a GPU frame capture, which needs none."""
+    return recording.report_file.exists() or recording.gputrace.exists()

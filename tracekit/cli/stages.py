@@ -1,12 +1,14 @@
 """`capture` and its stages: record, export, analyze, report; and `import`."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import tracekit
-from tracekit import analysis
+from tracekit import analysis, app
 from tracekit import record as record_room
 from tracekit import tables as traces
 from tracekit.base import Recording, UsageError, files, outputs, require
@@ -162,81 +164,152 @@ Rule = Annotated[
 
 
 def analyze(
-    run: options.RunFolder,
+    inputs: options.Inputs,
     *,
+    target: options.Target = None,
     run_number: options.RunNumber = None,
     rule: Rule = None,
     evidence: options.EvidenceNumber = None,
+    output: options.KeptOutput = None,
     json: options.Json = False,
     json_summary: options.JsonSummary = False,
     no_redact: options.NoRedact = False,
 ) -> None:
-    """Measure and judge a run's tables.
+    """Measure and judge the tables of a run, or of any recording.
 
-    Writes result.json to the run's folder. An import of a trace with several runs uses one of them;
-    --run selects another one, which later commands then use, too.
+    Writes result.json to the run's folder. A recording that is not a run yet becomes one: that of
+    X.trace, of X.zip or of exports called X is X-run, next to it, and is found again.
+
+    --target decides anew which process is judged. A trace with several runs has its last one
+    judged; --run selects another one, which later commands then use, too.
 
     --rule prints the outcome of one rule, and --evidence the windows of one finding, by the `id` of
     --json-summary; result.json has everything in both cases.
     """
     if rule is not None:
         require(rule, analysis.RULES, "rule", otherwise="`tracekit list rules` lists them.")
-    recording = Recording(run)
+    choices = app.runs.InputChoices(target, run_number)
     with console.progress("analyze") as progress:
-        if run_number is not None:
-            record_room.imports.choose_run(recording, run_number)
-        result = tracekit.pipeline.analyze(recording, progress, redacted=not no_redact)
-    if evidence is not None:
-        console.show_evidence(summaries.evidence_of(result, evidence), json=json)
-        return
-    if rule is not None:
-        result = summaries.select_rule(result, rule)
-    if json_summary:
-        console.show_summary(summaries.summarize_result(result, run.name))
-    elif rule is not None and not json:
-        console.show_rule(result, rule)
-    else:
-        console.show(result, recording, json=json)
-    if rule is not None:
-        return
-    is_text = not json and not json_summary
-    if is_text and not recording.report_file.exists():
-        console.show_next("report", recording)
-    tracekit.pipeline.require_rows(result)
+        recordings = app.runs.keep_runs(inputs, output, choices, progress)
+        _require_single(recordings, json=json or json_summary)
+        results = [
+            tracekit.pipeline.analyze(recording, progress, redacted=not no_redact)
+            for recording in recordings
+        ]
+    view = _ResultView(rule, evidence, json=json, json_summary=json_summary)
+    for recording, result in zip(recordings, results, strict=True):
+        view.print_result(recording, result)
+    if evidence is None and rule is None:
+        for result in results:
+            tracekit.pipeline.require_rows(result)
+
+
+@dataclass(frozen=True)
+class _ResultView:
+    """The part of a result that a user wants to see: all of it, a rule, or evidence; and how."""
+
+    rule: str | None
+    evidence: int | None
+    json: bool
+    json_summary: bool
+
+    def print_result(self, recording: Recording, result: "analysis.Result") -> None:
+        """Print this part of the result of a run."""
+        if self.evidence is not None:
+            evidence = summaries.evidence_of(result, self.evidence)
+            console.show_evidence(evidence, json=self.json)
+            return
+        if self.rule is not None:
+            result = summaries.select_rule(result, self.rule)
+        if self.json_summary:
+            console.show_summary(summaries.summarize_result(result, recording.folder.name))
+        elif self.rule is not None and not self.json:
+            console.show_rule(result, self.rule)
+        else:
+            console.show(result, recording, json=self.json)
+        is_text = not self.json and not self.json_summary and self.rule is None
+        if is_text and not recording.report_file.exists():
+            console.show_next("report", recording)
+
+
+def _require_single(recordings: Sequence[Recording], *, json: bool) -> None:
+    """Raise UsageError if one document is to describe several recordings."""
+    if json and len(recordings) > 1:
+        raise UsageError(
+            f"--json prints one result, and there are {len(recordings)} recordings.",
+            hint="Name one of them.",
+        )
 
 
 Summary = Annotated[bool, flag("--summary", "Print ten lines about the result; write nothing.")]
 
 
 def report(
-    run: options.RunFolder,
+    inputs: options.Inputs,
     *,
     summary: Summary = False,
     evidence: options.EvidenceNumber = None,
+    target: options.Target = None,
+    run_number: options.RunNumber = None,
+    output: options.KeptOutput = None,
     json: options.Json = False,
     open_page: options.OpenPage = False,
     no_redact: options.NoRedact = False,
 ) -> None:
-    """Write the page about a run's result, or print its summary.
+    """Write the page about a run, or about any recording.
 
-    --summary and --evidence read result.json, and write nothing.
+    Everything that the page needs and is missing is made first. A recording that is not a run yet
+    becomes one: that of X.trace, of X.zip or of exports called X is X-run, next to it, and is
+    found again. Prints the path of the page and, in six lines, the verdict, the target and the
+    reason for this choice, the first three findings, and the checks that could not be made.
+
+    --summary and --evidence read the result, and write nothing.
     """
+    choices = app.runs.InputChoices(target, run_number)
+    redacted = not no_redact
     if summary or evidence is not None:
-        result = analysis.Result.load(Recording(run).result_file)
-        if evidence is not None:
-            console.show_evidence(summaries.evidence_of(result, evidence), json=json)
-        elif json:
-            console.show_summary(summaries.summarize_result(result, run.name))
-        else:
-            for line in summaries.summary_lines(result, run.name):
-                console.show_line(line)
+        _show_results(inputs, choices, evidence, json=json)
         return
     with console.progress("report") as progress:
-        recording = Recording(run)
-        page = tracekit.pipeline.report(recording, progress, redacted=not no_redact)
-    console.show_files([page], json=json)
+        recordings = app.runs.keep_runs(inputs, output, choices, progress)
+        for recording in recordings:
+            app.runs.complete(recording, progress, redacted=redacted)
+            tracekit.pipeline.report(recording, progress, redacted=redacted)
+    pages = [recording.report_file for recording in recordings]
+    if json:
+        console.show_files(pages, json=True)
+    else:
+        for recording in recordings:
+            result = analysis.Result.load(recording.result_file)
+            console.show_line(recording.report_file)
+            console.show_named_lines(app.summary.summarize(result).lines)
+            console.show_remarks(result.provenance.warnings)
     if open_page:
-        typer.launch(page.resolve().as_uri())
+        for page in pages:
+            typer.launch(page.resolve().as_uri())
+
+
+def _show_results(
+    inputs: list[Path], choices: "app.runs.InputChoices", evidence: int | None, *, json: bool
+) -> None:
+    """Print summaries of results, or the windows of a finding, and keep nothing."""
+    with (
+        console.progress("report") as progress,
+        app.runs.reading(inputs, choices, progress) as recordings,
+    ):
+        _require_single(recordings, json=json)
+        for recording in recordings:
+            if recording.folder not in inputs:
+                app.runs.complete(recording, progress)
+            result = analysis.Result.load(recording.result_file)
+            name = recording.folder.name
+            if evidence is not None:
+                console.show_evidence(summaries.evidence_of(result, evidence), json=json)
+            elif json:
+                console.show_summary(summaries.summarize_result(result, name))
+            else:
+                for line in summaries.summary_lines(result, name):
+                    console.show_line(line)
 
 
 Source = Annotated[Path, argument("RUN|X.trace", "Run or bundle that was never saved.")]

@@ -13,7 +13,8 @@ from typing import TypeVar
 
 import msgspec
 
-from tracekit import analysis, compare, nightly, record
+import tracekit.compare as comparison
+from tracekit import analysis, nightly, record
 from tracekit.base import InconclusiveError, UsageError, Verdict, units
 
 MOST_BYTES = 2000
@@ -279,7 +280,7 @@ def evidence_of(result: "analysis.Result", number: int) -> EvidenceDocument:
     return EvidenceDocument(number, finding.rule, tuple(windows))
 
 
-def summarize_comparison(compared: "compare.Comparison") -> ComparisonSummary:
+def summarize_comparison(compared: "comparison.Comparison") -> ComparisonSummary:
     """Return the summary of a comparison."""
     certain = {Verdict.WORSE, Verdict.BETTER}
     deciding = [change for change in compared.changes if change.deciding]
@@ -393,7 +394,7 @@ def _summarize_finding(number: int, finding: "analysis.Finding") -> FindingSumma
     )
 
 
-def _summarize_change(change: "compare.Change") -> ChangeSummary:
+def _summarize_change(change: "comparison.Change") -> ChangeSummary:
     verdict = ""
     if change.verdict is not None:
         verdict = str(change.verdict)

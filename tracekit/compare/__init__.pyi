@@ -1,4 +1,5 @@
 from . import page as page
+from . import runs as runs
 from . import shifts as shifts
 from .compare import RATES as RATES
 from .compare import STEP as STEP
@@ -11,9 +12,6 @@ from .compare import speed_of as speed_of
 from .differences import Difference as Difference
 from .differences import FindingChange as FindingChange
 from .differences import Weight as Weight
-from .runs import REMEDY as REMEDY
-from .runs import compare_paths as compare_paths
-from .runs import require_clear as require_clear
 from .samples import Order as Order
 from .samples import Sample as Sample
 from .spread import Limits as Limits

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tracekit import lab
 from tracekit.analysis import METRICS, Better, Result
-from tracekit.base import InputError, Recording, UsageError, Verdict
+from tracekit.base import InputError, Recording, UsageError, Verdict, markup, units
 from tracekit.base import redaction as base_redaction
 from tracekit.compare.benches import bench_sample
 from tracekit.compare.differences import (
@@ -183,10 +183,33 @@ class Comparison:
     limits: Limits = field(default_factory=Limits)
     format: int = field(default=FORMAT, kw_only=True)
 
+    def __repr__(self) -> str:
+        """Return the verdict in one line."""
+        sides = f"{', '.join(self.after)} against {', '.join(self.before)}"
+        return f"<Comparison of {sides}: {self.verdict}, {len(self.changes)} metrics>"
+
+    def _repr_html_(self) -> str:
+        """Return the verdict and the change of each metric, for a notebook."""
+        rows: list[tuple[str, str, str, str]] = []
+        for change in self.changes:
+            row = (
+                change.metric,
+                _quantity(change.before, change.unit),
+                _quantity(change.after, change.unit),
+                change.describe(self.limits),
+            )
+            rows.append(row)
+        verdict = markup.html_line(f"{self.verdict}: {self.reason}", strong=True)
+        return verdict + markup.html_table(("metric", "before", "after", "verdict"), rows)
+
     @property
     def void(self) -> tuple[Difference, ...]:
         """The differences that make this a comparison of unlike things."""
         return tuple(entry for entry in self.environment if entry.weight is Weight.VOID)
+
+
+def _quantity(value: float | None, unit: str) -> str:
+    return "not available" if value is None else units.quantity(value, unit)
 
 
 def compare(

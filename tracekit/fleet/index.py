@@ -123,7 +123,7 @@ def _run_entries(folder: Path) -> list[dict[str, Any]]:
 def _followed_metric(result: Result) -> Measurement | None:
     """Return the metric that is drawn for a run over time, if it has one."""
     for name in _FOLLOWED:
-        metric = result.metric(name)
+        metric = result.find_metric(name)
         if metric is not None and metric.value is not None:
             return metric
     return None

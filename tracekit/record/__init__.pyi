@@ -3,6 +3,7 @@ from . import bundle_comparison as bundle_comparison
 from . import direct_reading as direct_reading
 from . import event_export as event_export
 from . import imports as imports
+from . import inputs as inputs
 from . import opening as opening
 from . import patterns as patterns
 from . import recorders as recorders
@@ -13,7 +14,6 @@ from .doctor.examine import known_of as known_of
 from .doctor.examine import probe_machine as probe_machine
 from .doctor.surroundings import DoctorSurroundings as DoctorSurroundings
 from .gputrace import capture_gpu as capture_gpu
-from .inputs import recordings_of as recordings_of
 from .observe import find_ignored_options as find_ignored_options
 from .recorder import FinishedRecording as FinishedRecording
 from .recorder import Progress as Progress

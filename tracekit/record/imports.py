@@ -1,13 +1,11 @@
 """Make a run's folder from a recording that was made elsewhere: exports or bundles."""
 
 import shutil
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-
-import pandas as pd
 
 from tracekit.analysis import scope
 from tracekit.base import (
@@ -28,15 +26,20 @@ from tracekit.base import (
 from tracekit.base import files as base_files
 from tracekit.machine import chips
 from tracekit.record.host.exports import write_rows
-from tracekit.record.inputs import ExportFiles, find_inputs, name_of, recordings_of
+from tracekit.record.inputs import (
+    ExportFiles,
+    find_inputs,
+    make_emptiness_error,
+    name_of,
+    recordings_of,
+)
 from tracekit.record.recorder import Progress
 from tracekit.record.recorders import choose, choose_used_schemas
+from tracekit.record.targets import with_target
 from tracekit.record.xctrace.exporting import Choose
 from tracekit.record.xctrace.tool import find_xctrace
 from tracekit.tables import (
-    Choice,
     DirectNote,
-    Tables,
     TocRun,
     captures,
     leave_in_place,
@@ -48,10 +51,6 @@ from tracekit.tables import exports as tables_exports
 from tracekit.tables import losses as tables_losses
 from tracekit.workload import plan
 
-_OF_PROCESSES = (
-    *("gpu_intervals", "encoders", "submissions", "driver_intervals"),
-    *("cpu_profile", "cycle_profile"),
-)
 _DEVICE = (("model", "model"), ("system", "platform"), ("release", "os-version"))
 
 
@@ -131,6 +130,22 @@ def choose_run(recording: Recording, number: int) -> None:
             file.unlink(missing_ok=True)
 
 
+def choose_target(recording: Recording, target: str) -> None:
+    """Judge another process of a run from now on: `target` is its pid or name.
+
+    Result and page of the process before are removed. Raise UsageError if the tables do not name
+    exactly one such process.
+    """
+    old_provenance = recording.provenance()
+    new_provenance = with_target(old_provenance, recording, target)
+    if new_provenance.targets == old_provenance.targets:
+        return
+    with checksums.noting(recording.folder, "analyze", begin=False):
+        recording.save_provenance(new_provenance)
+        for file in (recording.result_file, recording.report_file):
+            file.unlink(missing_ok=True)
+
+
 def run_and_targets(
     recording: Recording, number: int | None = None
 ) -> tuple[int | None, frozenset[int]]:
@@ -156,56 +171,6 @@ def _pids_of(targets: Sequence[Process]) -> frozenset[int]:
     return frozenset(target.pid for target in targets)
 
 
-def with_target(provenance: Provenance, recording: Recording, target: str | None) -> Provenance:
-    """Choose the process whose rows count: the user's, the TOC's, or the only process there is."""
-    if target is None and provenance.targets:
-        return provenance
-    seen_processes = processes(recording, provenance.run)
-    if target is not None:
-        return replace(provenance, targets=(_chosen(target, seen_processes),))
-    if len(seen_processes) == 1:
-        process = seen_processes[0]
-        warning = f"{process.name} ({process.pid}) is taken for the target: no other has rows."
-        return replace(provenance, targets=seen_processes, warnings=(*provenance.warnings, warning))
-    return replace(provenance, target_reason=scope.UNKNOWN)
-
-
-def processes(recording: Recording, run: int | None = None) -> tuple[Process, ...]:
-    """Return the processes that the tables of a run name, by pid."""
-    tables = Tables(recording.exports, frozenset(), recording.tables, Choice(run))
-    names_by_pid: dict[int, str] = {}
-    for name in _OF_PROCESSES:
-        for table in _iter_tables(tables, name):
-            rows = table[["pid", "process"]].dropna().drop_duplicates()
-            pids = rows["pid"].astype(int)
-            names = rows["process"].astype(str)
-            names_by_pid.update(zip(pids, names, strict=True))
-    return tuple(Process(pid, name) for pid, name in sorted(names_by_pid.items()))
-
-
-def _iter_tables(tables: Tables, name: str) -> Iterator[pd.DataFrame]:
-    """Yield a table, or each candidate if the choice is not clear."""
-    places = [table.place for table in tables.list_choices(name)]
-    if name in tables and not places:
-        yield tables[name]
-    for place in places:
-        yield tables.chosen(name, table=place.index, run=place.run)
-
-
-def _chosen(target: str, seen_processes: Sequence[Process]) -> Process:
-    matches = [process for process in seen_processes if str(process.pid) == target]
-    if not matches:
-        matches = [process for process in seen_processes if process.name == target]
-    if len(matches) != 1:
-        words = [f"{process.name} ({process.pid})" for process in seen_processes]
-        listed_processes = ", ".join(words) or "no process at all"
-        raise UsageError(
-            f"--target {target} names {len(matches) or 'none'} of the processes in the tables.",
-            hint=f"There are: {listed_processes}.",
-        )
-    return matches[0]
-
-
 _REPLAYED = (
     "Xcode's counters are values of a serialized replay at a fixed clock: they show the limits of "
     "each encoder there, and nothing about the run's rates, idle time or clock."
@@ -225,6 +190,7 @@ class _Import:
     run: int | None
     choose_schemas: Choose
     include: tuple[str, ...] = ()
+    in_place: bool = False
 
     def exports(self, files: ExportFiles) -> Recording:
         """Copy exports into a run's folder."""
@@ -232,8 +198,9 @@ class _Import:
             toc.read_toc(files.toc)
         recording = self._claim_folder(files.name, files.tables)
         with _importing(recording):
-            self.progress(f"copying {len(files.tables)} tables")
-            _copy(files, recording)
+            if not self.in_place:
+                self.progress(f"copying {len(files.tables)} tables")
+            _take(files, recording, in_place=self.in_place)
             self._describe(recording, files.name)
         return recording
 
@@ -373,14 +340,18 @@ def _importing(recording: Recording) -> Generator[None]:
         raise
 
 
-def _copy(source: ExportFiles, recording: Recording) -> None:
+def _take(source: ExportFiles, recording: Recording, *, in_place: bool) -> None:
+    """Copy the exports into a run, or link to them."""
     try:
         with base_files.making(recording.exports) as folder:
             if source.toc is not None:
                 shutil.copyfile(source.toc, folder / recording.toc_file.name)
             for table in source.tables:
                 free_path = _find_free_path(folder, tables_exports.identify(table).schemas, table)
-                shutil.copyfile(table, free_path)
+                if in_place:
+                    free_path.symlink_to(table.resolve())
+                else:
+                    shutil.copyfile(table, free_path)
     except OSError as error:
         raise RecordingError(
             f"The exports cannot be copied into {recording.folder}: {error.strerror}.",
@@ -413,16 +384,18 @@ def bring(
     *,
     choose_schemas: Choose = choose_used_schemas,
     include: Sequence[str] = (),
+    in_place: bool = False,
 ) -> list[Recording]:
     """Make a run's folder for each recording found in the given files and folders.
 
     All of Xcode's exports of counters among them belong to one capture. `target` names the process
     whose rows count, by default the target of the recording; `run` the run of each trace, by
     default the last one; `choose_schemas` the schemas that are exported from a bundle that cannot
-    be read directly; `include` the private parts of GPU frame captures that become tables. Raise
-    UsageError if a path, the target or the run does not exist, or `output` is given for several
-    recordings or is taken; InputError if there is no export, it is not clear which files belong
-    together, or a bundle is damaged or unknown.
+    be read directly; `include` the private parts of GPU frame captures that become tables. With
+    `in_place`, exports are not copied: the run has links to them. Raise UsageError if a path, the
+    target or the run does not exist, or `output` is given for several recordings or is taken;
+    InputError if there is no export, it is not clear which files belong together, or a bundle is
+    damaged or unknown.
     """
     bundles, files = find_inputs(paths)
     counters = [file for file in files if xcode_counters.is_counters(file)]
@@ -434,11 +407,7 @@ def bring(
     if counters:
         recording_count += 1
     if not recording_count:
-        raise InputError(
-            f"No export and no bundle in {', '.join(map(str, paths))}.",
-            hint="Exports are files of `xctrace export`, made with --toc or --xpath; a bundle's "
-            "folder ends with .trace or .gputrace. Folders inside a folder are not searched.",
-        )
+        raise make_emptiness_error(paths)
     if output is not None and recording_count > 1:
         names = [source.name for source in exports]
         names += map(name_of, bundles)
@@ -447,7 +416,7 @@ def bring(
             f"{', '.join(names)}.",
             hint="Leave --output out, or name the files of one recording.",
         )
-    importer = _Import(output, target, progress, run, choose_schemas, tuple(include))
+    importer = _Import(output, target, progress, run, choose_schemas, tuple(include), in_place)
     replays: list[Recording] = []
     if counters:
         replays.append(importer.counters(counters))

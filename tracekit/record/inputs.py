@@ -38,6 +38,15 @@ def find_inputs(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     return _each_once(bundles), _each_once(files)
 
 
+def make_emptiness_error(paths: Sequence[Path]) -> InputError:
+    """Return the error for paths that hold no recording."""
+    return InputError(
+        f"No export and no bundle in {', '.join(map(str, paths))}.",
+        hint="Exports are files of `xctrace export`, made with --toc or --xpath; a bundle's "
+        "folder ends with .trace or .gputrace. Folders inside a folder are not searched.",
+    )
+
+
 def _find_bundles(folder: Path) -> list[Path]:
     return sorted(filter(_is_recording, _list_candidates(folder)))
 

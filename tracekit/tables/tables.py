@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from tracekit.base import InputError, RecordingError, TracekitError, UsageError, find_similar
+from tracekit.base import (
+    InputError,
+    RecordingError,
+    TracekitError,
+    UsageError,
+    find_similar,
+    markup,
+)
 from tracekit.tables.bundle.run_info import issues_of, losses_of, write_toc
 from tracekit.tables.cache import CachedTable, PrunedError, find_choice, load_or_read
 from tracekit.tables.captures.capture import is_capture, open_capture
@@ -89,6 +96,20 @@ class Tables(Mapping[str, pd.DataFrame]):
         self._made = dict.fromkeys(all_losses)
         # Losses outside the requested tables are reported, and are not a reason to fail.
         report(self._read, read=False)
+
+    def __repr__(self) -> str:
+        """Return the names of the tables in one line, without reading one."""
+        names = list(self)
+        shown_names = names[:_LISTED]
+        hidden_count = len(names) - len(shown_names)
+        if hidden_count > 0:
+            shown_names.append(f"and {hidden_count} more")
+        return f"<{len(names)} tables of {self.folder.name}: {', '.join(shown_names)}>"
+
+    def _repr_html_(self) -> str:
+        """Return the names of the tables and their meaning, for a notebook; reads no table."""
+        rows = [(name, SCHEMAS[name].meaning) for name in self]
+        return markup.html_table(("table", "holds"), rows)
 
     @property
     def schemas(self) -> tuple[str, ...]:

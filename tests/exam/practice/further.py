@@ -282,7 +282,7 @@ def drawn_on_demand(folder: Path) -> Rows:
     return write(program, folder, [(50 * MS, 300 * MEBIBYTE)], compositor=0.2)
 
 
-PROBLEMS: Mapping[str, Callable[[Path], Rows]] = {
+PROBLEMS: Mapping[str, Callable[..., Rows]] = {
     problem.__name__.replace("_", "-"): problem
     for problem in (
         splat_per_vertex,

@@ -431,7 +431,7 @@ class _OnThread:
             ]
 
 
-PROBLEMS: dict[str, Callable[[Path], None]] = {
+PROBLEMS: dict[str, Callable[..., None]] = {
     write.__name__.replace("_", "-"): write
     for write in (
         encode_then_run,

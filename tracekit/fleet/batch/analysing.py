@@ -18,7 +18,7 @@ from tracekit.analysis import Result
 from tracekit.base import InputError, Recording, TracekitError, own_version, units
 from tracekit.fleet.batch.results import BatchRow, fill_row, keep_tables
 from tracekit.fleet.batch.sources import RecordingSource, Said, SourceForm, forget_listings
-from tracekit.record import imports, recordings_of
+from tracekit.record import imports, inputs
 from tracekit.tables import exports
 
 _MOST_FILES = 100_000
@@ -197,7 +197,7 @@ def _recordings(task: Task, folder: Path) -> Iterator[tuple[str, Recording]]:
         for recording in _import_runs(task, [place], folder / "run"):
             yield "", recording
         return
-    parts = recordings_of(files)
+    parts = inputs.recordings_of(files)
     for number, part in enumerate(parts):
         name = ""
         if len(parts) > 1:

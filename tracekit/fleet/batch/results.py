@@ -148,7 +148,7 @@ def fill_row(row: BatchRow, recording: Recording, result: Result) -> BatchRow:
     targets = [f"{target.name} ({target.pid})".strip() for target in provenance.targets]
     warnings = list(provenance.warnings)
     metrics = _collect_values(result.metrics)
-    busy = result.metric("gpu_busy")
+    busy = result.find_metric("gpu_busy")
     if busy and not metrics:
         # The reason why the device's time is not known explains why there is no number at all.
         warnings.append(f"No metric is available: {busy.reason}")

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tracekit.base import InconclusiveError, TracekitError
-from tracekit.compare import Limits, compare_paths
+from tracekit.compare import Limits, runs
 from tracekit.nightly.gate.lookup import add_plan_lines, find_night, in_repository, judge_age
 from tracekit.nightly.gate.report.model import GateReport, of_comparison, of_night, of_no_night
 from tracekit.nightly.gate.report.text import verdict
@@ -50,7 +50,7 @@ def gate_runs(
     progress: Progress = quiet,
 ) -> GateReport:
     """Return the report of a comparison of runs; the arguments are those of `compare_paths`."""
-    compared = compare_paths(paths_before, paths_after, limits, force=force, progress=progress)
+    compared = runs.compare_paths(paths_before, paths_after, limits, force=force, progress=progress)
     provenance = compared.samples_after[0].result.provenance
     environment = provenance.machine | {"tracekit": provenance.tracekit}
     report = of_comparison(compared.comparison, environment, provenance.workload)

@@ -1,0 +1,4 @@
+from . import demo as demo
+from . import functions as functions
+from . import runs as runs
+from . import summary as summary
