@@ -4,8 +4,6 @@ Each table that metrics and rules read is taken from good recordings: once altog
 its rows, once half of its export.
 """
 
-# pyright: reportConstantRedefinition=false
-
 import re
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager

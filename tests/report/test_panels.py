@@ -1,8 +1,5 @@
 """Panels at their edges: windows, few values, what is not known. The rest is in the goldens."""
 
-# pyright: reportArgumentType=false, reportConstantRedefinition=false
-# pyright: reportOptionalSubscript=false
-
 from typing import Any
 
 import pandas as pd

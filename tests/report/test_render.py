@@ -1,8 +1,5 @@
 """A page as a document: what it says, its links and policy, for whom it can be read, its size."""
 
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
-# pyright: reportGeneralTypeIssues=false, reportOptionalMemberAccess=false
-
 import base64
 import hashlib
 import re

@@ -1,7 +1,5 @@
 """`rows-missing`: GPU jobs of steady steps that a trace lacks; the numbers that then abstain."""
 
-# pyright: reportArgumentType=false
-
 from typing import Any
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Pages in a browser: widths, colours, paper, hostile strings; the timeline, zoomed and moved."""
 
-# pyright: reportArgumentType=false
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
