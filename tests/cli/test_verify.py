@@ -290,6 +290,7 @@ def test_the_outcome_as_a_document(bundle: Path, capsys: Any) -> None:
         "checked": {"runs": 1, "tables": 2, "rows": 4},
         "faults": [],
         "unknown": [],
+        "format": 1,
     }
     (bundle / "form.template").unlink()
     assert run("runs", "verify", bundle, "--json") == NOT_WHOLE

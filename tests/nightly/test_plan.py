@@ -352,7 +352,7 @@ def test_invalid_toml_is_refused_with_its_place(refused: Refused) -> None:
 def test_a_missing_file_is_reported_with_a_plan_to_paste(plan_of: Plan, plan_file: Path) -> None:
     with pytest.raises(UsageError, match=r"There is no file .*tracekit\.toml") as refusal:
         read_plan(plan_file)
-    assert "--init" in refusal.value.hint
+    assert "`tracekit nightly init`" in refusal.value.hint
     assert plan_of(refusal.value.hint.partition(":\n")[2]).captures[0].workload == "paged"
 
 
@@ -394,7 +394,7 @@ def test_all_mistakes_are_reported_at_once_in_the_order_of_the_file(refused: Ref
         "tracekit.toml:1",
         *("tracekit.toml:3", "tracekit.toml:4", "tracekit.toml:11"),  # once, though two read it
     ]
-    assert "--init" in error.hint
+    assert "`tracekit nightly init`" in error.hint
 
 
 def test_a_workload_that_cannot_be_loaded_is_not_a_mistake(plan_of: Plan, plan_file: Path) -> None:

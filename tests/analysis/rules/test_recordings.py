@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from analysed import SECOND, Golden, intervals, judge_tables, phases, table
-from tracekit.analysis.inject import Unavailable, inject
+from tracekit.analysis.inject import NotApplicable, Unavailable, inject
 from tracekit.analysis.rule import Finding
 from tracekit.analysis.rules import RULES
 from tracekit.base.recording import Overhead, Provenance, Stage
@@ -234,7 +234,8 @@ def test_memory_is_compared_with_the_machine_s() -> None:
 
 
 def overhead(measured_overhead: Overhead | None, **limits: float) -> list[Finding]:
-    return list(RULES["trace-overhead"].judge(Provenance(overhead=measured_overhead), **limits))
+    recorded = Provenance(workload="paged", overhead=measured_overhead)
+    return list(RULES["trace-overhead"].judge(recorded, **limits))
 
 
 def test_a_costly_recorder_makes_times_void(golden: Golden) -> None:
@@ -247,3 +248,5 @@ def test_a_costly_recorder_makes_times_void(golden: Golden) -> None:
         overhead(Overhead(reason="Steps are too few."))
     with pytest.raises(Unavailable, match=r"was not measured\.$"):
         overhead(None)
+    with pytest.raises(NotApplicable, match="only measured for tracekit's workloads"):
+        list(RULES["trace-overhead"].judge(Provenance(overhead=None)))

@@ -118,7 +118,7 @@ class XctraceRecorder:
             except ToolError as error:
                 error.hint = f"{permission} {error.hint}".strip()
                 raise
-        remarks = (permission, *claim.warnings, *recorded.warnings)
+        remarks = (*recorded.warnings, permission, *claim.warnings)
         return replace(recorded, warnings=tuple(filter(None, remarks)))
 
     def _record(self, job: RecordingJob, selection: TemplateSelection) -> FinishedRecording:
@@ -154,12 +154,13 @@ class XctraceRecorder:
             hint=_choose_hint(target, attempt, report) if failure else "",
             is_silent=_is_silent(target, report),
             used=_describe_used(job.request, selection, run, launched=launched),
+            # The first one is shown if there are many.
             warnings=(
-                *selection.warnings,
+                *(report.warnings if report is not None else ()),
+                *early_end(ending, target),
                 *warnings(ending),
                 *check_warnings,
-                *early_end(ending, target),
-                *(report.warnings if report is not None else ()),
+                *selection.warnings,
                 *staging_warning(attempt.left_staging),
             ),
         )
