@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from practise import PROBLEMS, read_practice_labels
-from tracekit.analysis.result import load
+from tracekit.analysis.result import Result
 from tracekit.app.demo import list_demos
 
 DEMOS = list_demos()
@@ -50,11 +50,11 @@ def test_a_page_shows_the_problem_of_its_recording(
     page = (run / "report.html").read_text()
     assert "Made by tracekit&#39;s own generator, not recorded on a machine." in page
     assert DEMOS[name].thread in page
-    rules = [finding.rule for finding in load(run / "result.json").findings]
+    rules = [finding.rule for finding in Result.load(run / "result.json").findings]
     if SHOWN[name]:
         assert SHOWN[name] in rules
     else:
-        severities = {str(one.severity) for one in load(run / "result.json").findings}
+        severities = {str(one.severity) for one in Result.load(run / "result.json").findings}
         assert severities <= {"note"}
     assert (tmp_path / "demo/index.html").exists()
 

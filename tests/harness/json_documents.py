@@ -40,6 +40,7 @@ TYPES = (*SAVED, *PRINTED, *types_with_a_format(answers), *types_with_a_format(s
 BY_COMMAND = {
     "analyze": "Result",
     "report": "WrittenFiles",
+    "demo": "WrittenFiles",
     "export": "WrittenFiles",
     "import": "RunFolders",
     "convert": "WrittenFiles",

@@ -112,7 +112,7 @@ def query(
         output = _STDOUT
     output_form = None
     if output is not None:
-        output_form = fleet.database.form_of(output, form)
+        output_form = fleet.QueryResult.choose_form(output, form)
     output_files = _files_of(output, json=json)
     with (
         outputs.writing(output_files, places, force=force),
@@ -152,7 +152,7 @@ def _files_of(output: str | None, *, json: bool) -> list[Path]:
     return [Path(output)]
 
 
-def _show_json(answer: "fleet.database.QueryResult", rows: int, warnings: Sequence[str]) -> None:
+def _show_json(answer: "fleet.QueryResult", rows: int, warnings: Sequence[str]) -> None:
     """Print the first rows as JSON, each value in its own type."""
     from msgspec import Raw
 
@@ -185,7 +185,7 @@ def _list(sources: list[Path], run_number: int | None, *, json: bool) -> None:
     console.show_remarks(warnings)
 
 
-def _show(answer: "fleet.database.QueryResult", rows: int) -> None:
+def _show(answer: "fleet.QueryResult", rows: int) -> None:
     short = console.looked_at()
     shown_rows, total = answer.fetch_first_rows(rows, short=short)
     columns = list(answer.types)

@@ -141,6 +141,11 @@ class QueryResult:
         self.types = dict(zip(names, kind_names, strict=True))
         """The columns by unique names, with their types in SQL's words."""
 
+    @staticmethod
+    def choose_form(output: str, form: Form | None) -> Form:
+        """Return the requested format, or without one that of the file's name; `-` is CSV."""
+        return form_of(output, form)
+
     def write(self, file: BinaryIO, form: Form, max_rows: int | None = None) -> None:
         """Write all rows, or the first ones, as DuckDB does.
 
