@@ -15,6 +15,7 @@ from gpu_jobs import program_of
 from recording_fakes import Scenario
 from small_bundle import PYTHON, SERVER, intervals, ticks
 from table_of_types import TABLE
+from tracekit import open as open_run
 from tracekit.base.errors import InputError, ToolError
 from tracekit.base.files import notes_folder
 from tracekit.base.recording import Recording
@@ -25,7 +26,6 @@ from tracekit.record.xctrace.command import Completed
 from tracekit.record.xctrace.exporting import NO_ROWS, choose_only
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.tool import ToolTimeouts, Xctrace
-from tracekit.run import open as open_run
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.container.requirements import Field
 from tracekit.tables.bundle.container.store import StoreColumn, TableStore

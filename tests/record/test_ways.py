@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from gpu_jobs import write_jobs
+from tracekit import open as open_run
 from tracekit.base import Recording
 from tracekit.record.ways import bring_back, move_aside
 from tracekit.run import Run
-from tracekit.run import open as open_run
 
 Scenario = Callable[..., None]
 Capture = Callable[..., Any]

@@ -12,10 +12,10 @@ import pytest
 
 from prepared_steps import prepare_step as prepare
 from small_kernels import needs_emulation
+from tracekit import open as open_run
 from tracekit.analysis.result import Finding
 from tracekit.base.errors import ToolError
 from tracekit.lab.msl.emulation import emulation
-from tracekit.run import open as open_run
 from tracekit.workload.journal import Phase, StepMark, WorkloadReport, fold
 from tracekit.workload.workload import REFERENCE, Span, Step, normalize_results
 

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from command_line import assert_error
-from tracekit.run import open as open_run
+from tracekit import open as open_run
 
 Scenario = Callable[..., None]
 ENDLESS = "import time; print('loaded', flush=True); time.sleep(600)"

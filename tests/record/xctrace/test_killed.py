@@ -14,12 +14,12 @@ import pytest
 
 from children import until
 from command_line import run
+from tracekit import open as open_run
 from tracekit.base.errors import ToolError
 from tracekit.base.files import notes_folder
 from tracekit.base.locks import Holder
 from tracekit.base.recording import Recording
 from tracekit.record.xctrace.claim import hold_user_lock
-from tracekit.run import open as open_run
 from worker_naps import naps_that
 
 Scenario = Callable[..., None]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gpu_jobs import write_jobs
-from tracekit.run import open as open_run
+from tracekit import open as open_run
 
 Scenario = Callable[..., None]
 

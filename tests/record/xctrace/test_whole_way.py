@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from command_line import run, small
-from tracekit.run import open as open_run
+from tracekit import open as open_run
 
 
 def test_a_workload_is_recorded_exported_judged_and_drawn(
