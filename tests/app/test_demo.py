@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from practise import PROBLEMS, read_practice_labels
+from practise import read_practice_labels
+from shortened import DEMO_PROBLEMS
 from tracekit.analysis.result import Result
 from tracekit.app.demo import list_demos
 
@@ -22,7 +23,7 @@ SHOWN = {
 
 @pytest.mark.parametrize("name", DEMOS)
 def test_a_packaged_recording_equals_the_output_of_the_generator(name: str, tmp_path: Path) -> None:
-    PROBLEMS[DEMOS[name].made_by](tmp_path / "exports", **DEMOS[name].size)
+    DEMO_PROBLEMS[DEMOS[name].made_by](tmp_path / "exports", **DEMOS[name].size)
     made = {file.name: file.read_bytes() for file in (tmp_path / "exports").iterdir()}
     with zipfile.ZipFile(DEMOS[name].file) as archive:
         packed = {Path(member).name: archive.read(member) for member in archive.namelist()}

@@ -83,7 +83,7 @@ NEEDS_FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/
         ("list rules", "closed", CLOSED, []),
         ("--help", "closed", CLOSED, []),
         pytest.param("list rules", "full", 3, [NO_SPACE], marks=NEEDS_FULL),
-        ("analyze nowhere", "null", 3, None),
+        ("analyze nowhere", "null", 2, None),
         ("analyze", "null", 2, None),
     ],
 )

@@ -166,7 +166,7 @@ def runs(number: int) -> st.SearchStrategy[TocRun]:
         termination_reason=TEXTS,
         all_processes=st.booleans(),
         environment=st.lists(TEXTS, max_size=2).map(tuple),
-        duration=st.none() | st.floats(allow_nan=False),
+        duration=st.none() | st.floats(allow_nan=False, allow_infinity=False),
         settings=st.dictionaries(TEXTS, lines, max_size=2),
         **dict.fromkeys((*text_fields, "recording_mode", "time_limit"), WORDS),
         processes=processes.map(tuple),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 sys.path += [str(ROOT / "tests" / "exam")]
-from practise import PROBLEMS  # noqa: E402
+from shortened import DEMO_PROBLEMS  # noqa: E402
 from tracekit.app.demo import Demo, list_demos  # noqa: E402
 
 _DATE = (2026, 1, 1, 0, 0, 0)
@@ -22,7 +22,7 @@ def write_demo(demo: Demo, file: Path) -> None:
     """Write the exports of a packaged recording, in the order of their names."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "exports"
-        PROBLEMS[demo.made_by](folder, **demo.size)
+        DEMO_PROBLEMS[demo.made_by](folder, **demo.size)
         with zipfile.ZipFile(file, "w", zipfile.ZIP_LZMA) as archive:
             for export in sorted(folder.iterdir()):
                 member = zipfile.ZipInfo(f"{demo.name}/{export.name}", _DATE)

@@ -34,11 +34,11 @@ def _compute(program: Program, count: int, work: float, encode: float = 40) -> C
     return made
 
 
-def dispatch_by_dispatch(folder: Path, tokens: int = 80) -> Rows:
+def dispatch_by_dispatch(folder: Path) -> Rows:
     """The thread tvm #18877: each kernel of a token is a command buffer of its own."""
     mac, owner = Mac(18877, "M4 Max"), Owner("python3.12", 18877)
     program = Program(mac, owner, switch=2.5)
-    for _ in range(tokens):
+    for _ in range(80):
         for _ in range(262):
             work = mac.about(7.4, 0.25)
             made = program.commit([Pass("Compute", work)], encode=11.0, driver=7.5, start=6)
@@ -277,7 +277,7 @@ def small_chunks(folder: Path) -> Rows:
     return mac.write(folder, owner)
 
 
-PROBLEMS: Mapping[str, Callable[..., Rows]] = {
+PROBLEMS: Mapping[str, Callable[[Path], Rows]] = {
     "dispatch-by-dispatch": dispatch_by_dispatch,
     "biased-tokens": biased_tokens,
     "animated-page": animated_page,

@@ -231,13 +231,13 @@ def decode_between_frames(folder: Path) -> Rows:
     return mac.write(folder, owner)
 
 
-def one_thread_groups(folder: Path, patches: int = 97) -> Rows:
+def one_thread_groups(folder: Path) -> Rows:
     """The thread audio.cpp #149: a kernel is launched with one thread in each threadgroup."""
     mac, owner = Mac(149, "M3 Max"), Owner("audiocpp_cli", 14901)
     program = Program(mac, owner)
     kinds: list[str] = []
     for _ in range(2):  # requests
-        for _ in range(patches):  # of speech
+        for _ in range(97):  # patches of speech
             for _ in range(10):
                 made = program.commit([Pass("Compute", mac.about(12.5 * MS, 0.03))], encode=120)
                 kinds.append("model")
@@ -293,7 +293,7 @@ def attention_ceiling(folder: Path) -> Rows:
     return mac.write(folder, owner)
 
 
-PROBLEMS: Mapping[str, Callable[..., Rows]] = {
+PROBLEMS: Mapping[str, Callable[[Path], Rows]] = {
     "cleared-each-step": cleared_each_step,
     "loss-each-batch": loss_each_batch,
     "prefill-first": prefill_first,
