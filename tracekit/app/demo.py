@@ -44,7 +44,7 @@ class Demo:
 
 def list_demos() -> dict[str, Demo]:
     """Return the packaged recordings by name, in the order in which they are shown."""
-    entries = tomllib.loads((_RECORDINGS / "recordings.toml").read_text())
+    entries = tomllib.loads((_RECORDINGS / "recordings.toml").read_text("utf-8"))
     return {name: Demo(name, **entry) for name, entry in entries.items()}
 
 
