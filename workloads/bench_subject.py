@@ -37,8 +37,8 @@ def bench_subject(
     """Call one subject of `tracekit bench run` once a step, so that it can be a side.
 
     Shapes and inputs are those of `tracekit bench run`. Two subjects of one family do the same
-    work: `tracekit ab bench-subject subject=paged -- subject=gather-sdpa` compares them in pairs of
-    processes, and a plan of nights follows them. The inputs rotate, as in the bench.
+    work. `tracekit bench ab bench-subject subject=paged -- subject=gather-sdpa` compares them in
+    pairs of processes, and a plan of nights follows them. The inputs rotate, as in the bench.
     """
     # Listing workloads must be instant, so MLX is loaded where it is used.
     from tracekit.lab import Shape, prepare_subject  # noqa: PLC0415

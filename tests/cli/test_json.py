@@ -23,7 +23,7 @@ from tracekit.cli.summaries import (
 from tracekit.tables import Severity
 
 # Commands that start workers or measure; and lines that print another document.
-SLOW = {"capture", "record", "ab", "batch", "bench run", "bench tune", "kernel parity"}
+SLOW = {"capture", "record", "bench ab", "batch", "bench run", "bench tune", "kernel parity"}
 LISTED = {"bench run, listed", "kernel parity, listed"}
 OTHER = {"query, as a document", "gate, as Markdown", "nightly history --output -"}
 PRINTS_JSON = [

@@ -9,7 +9,7 @@ from tracekit.cli.main import application
 from tracekit.cli.names import GROUPS, HEADINGS, RENAMED, translate
 
 NIGHTLY = {"run", "init", "rehearse", "install", "status", "history", "gate"}
-BENCH = {"run", "tune", "chip"}
+BENCH = {"run", "tune", "chip", "ab"}
 
 
 def names_at_the_top() -> list[str]:
@@ -52,6 +52,7 @@ def test_help_shows_the_names_below_their_headings(tracekit: Any) -> None:
         ("nightly a.toml --rehearse --json", "nightly rehearse a.toml --json"),
         ("nightly run --rehearse", "nightly rehearse"),
         ("bench", "bench run"),
+        ("ab paged -- batch=8", "bench ab paged -- batch=8"),
         ("bench --list", "bench run --list"),
         ("bench --tune -o x.json", "bench tune -o x.json"),
     ],
@@ -95,6 +96,7 @@ def test_a_name_of_today_stays_as_it_is() -> None:
         "nightly --help",
         "nightly install",
         "bench chip",
+        "bench ab paged -- batch=8",
         "bench -h",
         "runs verify x",
         "nightly history --plan decode",
@@ -116,6 +118,7 @@ def test_a_name_of_before_keeps_its_output_and_exit_code(
         ("nightly --init a.toml", "nightly init b.toml"),
         ("verify-kernel nowhere.metal", "kernel verify nowhere.metal"),
         ("bench --list", "bench run --list"),
+        ("ab nowhere/a -- x=1", "bench ab nowhere/a -- x=1"),
     )
     for before, now in pairs:
         old, new = tracekit(*before.split()), tracekit(*now.split())

@@ -92,7 +92,7 @@ QUICK: dict[str, Step] = {
     "a refused place": (_run_directly, "export BUNDLE RUN/more"),
     "a missing kernel": (_run_directly, "kernel verify nowhere.metal"),
 }
-START = {"capture", "record", "batch", "ab", "doctor"}  # processes
+START = {"capture", "record", "batch", "bench ab", "doctor"}  # processes
 BY_IMPORTS = {"calls at exit", "descriptors", "numbers of random", "threads"}  # of libraries
 VOLATILE = {"bench run", "bench tune"}  # prints how long things took
 _OF_LINES = {

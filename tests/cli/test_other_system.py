@@ -14,7 +14,7 @@ from every_command import LINES, World, copy_world, make_world
 
 pytestmark = pytest.mark.processes
 # What measures needs processes that are kept apart and ended.
-REFUSED = {"capture", "record", "ab", "batch", "nightly install"}
+REFUSED = {"capture", "record", "bench ab", "batch", "nightly install"}
 # What they print tells of the machine, of now, or of the process.
 VARYING = {"bench chip", "bench run", "bench tune", "doctor", "open", "nightly status"}
 
@@ -70,7 +70,7 @@ def test_measuring_is_refused_on_another_system(
         "capture": world.words("capture"),
         "record": world.words("record"),
         "batch": world.words("batch"),
-        "ab": ["ab", "paged", "batch=1", "--", "batch=2"],
+        "bench ab": ["bench", "ab", "paged", "batch=1", "--", "batch=2"],
         "nightly run": ["nightly", "run", plan],
         "nightly install": ["nightly", "install", plan, "--at", "02:30"],
     }

@@ -1,4 +1,4 @@
-"""Two builds of one program that print their speed, or nothing: captured and compared, and by `ab`.
+"""Two builds of one program that print their speed, or nothing: captured, or measured in turns.
 
 Stand-ins print what llama-bench and others print; what they print was taken from these.
 """
@@ -167,14 +167,14 @@ def test_three_and_three_captures_are_decided_as_their_rows_say(
 @pytest.mark.parametrize("name", FORMATS)
 def test_ab_takes_programs_as_sides(name: str, builds: Any, tracekit: Any) -> None:
     old, new = builds(name)
-    result = tracekit("ab", "--any-state", "--json", "--exit-code", "--", old, "--", new)
+    result = tracekit("bench", "ab", "--any-state", "--json", "--exit-code", "--", old, "--", new)
     assert result.code == 0, result.err
     compared = json.loads(result.out)
     assert compared["verdict"] == "better"
     assert (compared["before"], compared["after"]) == ([str(old)], [str(new)])
     assert METRICS[name] in deciding(compared)
     assert "wall_time" not in deciding(compared)
-    back = tracekit("ab", "--any-state", "--exit-code", "--", new, "--", old)
+    back = tracekit("bench", "ab", "--any-state", "--exit-code", "--", new, "--", old)
     assert back.code == 1, back.err
 
 
@@ -186,7 +186,7 @@ def test_a_user_names_printed_numbers(tmp_path: Path, captured: Any, tracekit: A
     (change,) = deciding(json.loads(tracekit("compare", *sides, "--json").out)).values()
     assert (change["metric"], change["verdict"]) == ("frame", "worse")
     assert (change["before"], change["after"]) == pytest.approx((16.1e6, 20.1e6))
-    result = tracekit("ab", "--any-state", "--json", *read, "--", old, "--", new)
+    result = tracekit("bench", "ab", "--any-state", "--json", *read, "--", old, "--", new)
     assert deciding(json.loads(result.out))["frame"]["verdict"] == "worse"
     assert json.loads(result.out)["verdict"] == "worse"
 
@@ -203,7 +203,9 @@ def test_a_change_that_is_not_certain_to_be_beyond_the_limit_is_measured_in_a_se
     new = build(tmp_path, "new", "", prelude=turns)
     read = "--read", "frame:ms:lower:frame took ([0-9.]+) ms"
     limit_options = "--within", "0.05"  # so that six pairs are narrow enough, from 2 to 6 % slower
-    result = tracekit("ab", "--any-state", "--json", *limit_options, *read, "--", old, "--", new)
+    result = tracekit(
+        "bench", "ab", "--any-state", "--json", *limit_options, *read, "--", old, "--", new
+    )
     compared = json.loads(result.out)
     assert compared["verdict"] == "worse"
     assert compared["notes"][0].startswith("12 of 12 pairs count, in two sessions;")
@@ -215,7 +217,7 @@ def test_programs_that_print_nothing_are_compared_by_wall_time(
 ) -> None:
     old = build(tmp_path, "main-old", "", prelude="sleep 0.4")
     new = build(tmp_path, "main-new", "", prelude="sleep 0.1")
-    result = tracekit("ab", "--any-state", "--within", "1", "--", old, "--", new)
+    result = tracekit("bench", "ab", "--any-state", "--within", "1", "--", old, "--", new)
     assert result.code == 0, result.err
     assert result.out.startswith("Better: wall_time is faster by ")
     assert "the time from start to exit, because no printed number is read" in result.err
@@ -233,7 +235,9 @@ def test_data_that_a_program_prints_are_not_searched_for_numbers(
     program = tmp_path / "archive"
     program.write_text(f"#!/bin/sh\ncat {data}\n")
     program.chmod(0o755)
-    result = tracekit("ab", "--any-state", "--within", "1", "--json", "--", program, "--", program)
+    result = tracekit(
+        "bench", "ab", "--any-state", "--within", "1", "--json", "--", program, "--", program
+    )
     assert [*deciding(json.loads(result.out))] == ["wall_time"]
 
 
@@ -242,7 +246,7 @@ def test_invalid_pairs_of_programs_are_refused(
 ) -> None:
     good = str(build(tmp_path, "good", ""))
     bad = str(build(tmp_path, "bad", "no model\n", errors=True, prelude="trap 'exit 3' EXIT"))
-    form = "tracekit ab -- ./main-old ARGS -- ./main-new ARGS"
+    form = "tracekit bench ab -- ./main-old ARGS -- ./main-new ARGS"
     for code, words, *messages in (
         (2, (good, "--", good), "is a path, not a workload", form),
         (2, (good, "54", "--", good), "'54' is not NAME=VALUE", form),
@@ -254,6 +258,6 @@ def test_invalid_pairs_of_programs_are_refused(
         (3, ("--", good, "--", bad), "bad ended with exit code 3", "no model"),
     ):
         with subtests.test(" ".join(words)):
-            assert_error(tracekit("ab", "--any-state", *words), code, *messages)
+            assert_error(tracekit("bench", "ab", "--any-state", *words), code, *messages)
     result = tracekit("record", "--read", "a:s:lower:(.)", "--attach", "1")
     assert_error(result, 2, "--read is for a program after `--`")

@@ -58,7 +58,7 @@ LINES = {
     "demo": "demo bubbles --output OUT",
     "batch": "batch RUN --output OUT --workers 1",
     "compare": "compare RUN TWIN --html OUT.html",
-    "ab": "ab nothing -- x=1",
+    "bench ab": "bench ab nothing -- x=1",
     "gate of runs": "nightly gate RUN TWIN",
     "gate of a night": "nightly gate NIGHT --junit OUT.xml",
     "gate, as a document": "nightly gate NIGHT --json",
@@ -107,7 +107,7 @@ LINES = {
 }
 # Commands whose own code, in this small world, is an error.
 NO_TOOL = {
-    *("ab", "doctor", "kernel verify", "list templates", "runs recover", "nightly run"),
+    *("bench ab", "doctor", "kernel verify", "list templates", "runs recover", "nightly run"),
     *("nightly rehearse", "nightly history unpin", "nightly baseline accept"),
     *("nightly baseline revoke", "runs verify of a history"),
 }

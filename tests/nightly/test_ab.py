@@ -155,7 +155,7 @@ def test_differences_of_code_and_parameters_are_listed() -> None:
 
 def test_two_variants_are_asked_for(tracekit: Run) -> None:
     for words in (["paged"], ["paged", "--", "x=1", "--", "x=2"]):
-        result = tracekit("ab", *words)
+        result = tracekit("bench", "ab", *words)
         assert (result.code, "each side of a --" in result.err) == (2, True), words
 
 
@@ -168,14 +168,14 @@ def test_a_cheaper_value_is_better_and_the_session_ends_when_it_is_sure_or_time_
         ("--workloads", spins, "--any-state", "--turn", "20ms"),
     )
     words = ("cost=20000", "--", "cost=5000", "--within", "0.5", "--html", page, "--exit-code")
-    result = tracekit("ab", "spin", *words, *common_options)
+    result = tracekit("bench", "ab", "spin", *words, *common_options)
     assert result.code == 0, result.err
     assert result.out.startswith("Better: step_p50 is faster by ")
     assert "parameter cost\t20000\t5000" in result.out
     assert "pairs count; the intervals are narrower than ±50.0 %." in result.err
     assert "Better" in page.read_text()
     assert "Timelines" not in page.read_text()
-    result = tracekit("ab", "spin", "--", "spin", "--time-limit", "1ms", *common_options)
+    result = tracekit("bench", "ab", "spin", "--", "spin", "--time-limit", "1ms", *common_options)
     assert result.code == 0
     assert "1 of 1 pairs count; stopped after 0.001 s" in result.err
     assert "1 pairs count, and an interval takes 6" in result.out

@@ -1,4 +1,4 @@
-"""The workload `bench-subject`: subjects of a bench as steps, as sides of `ab` and of nights."""
+"""The workload `bench-subject`: subjects of a bench as steps, sides of `bench ab` and nights."""
 
 import mlx.core as mx
 import pytest

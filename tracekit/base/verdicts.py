@@ -1,7 +1,7 @@
 """The verdict on a change, in words: its interval compared with the least change that matters.
 
-This is the one rule of `ab`, `compare`, nights, `gate` and `bench run --against`. The *limit* is
-the least change that matters. A change is
+This is the one rule of `bench ab`, `bench run --against`, `compare`, nights and `gate`. The *limit*
+is the least change that matters. A change is
 
 - *worse* if its interval is wholly beyond the limit, unless one of two sessions shows less than
   half of it; or if its middle is, 0 is outside of the interval, and a second session agrees;

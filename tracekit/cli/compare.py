@@ -1,4 +1,4 @@
-"""`compare` and `ab`: runs against runs, or work against work, with the certainty of the change."""
+"""`compare` and `bench ab`: runs, or work, against each other; with the change's certainty."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -172,11 +172,11 @@ def ab(
     tracekit's options before the first --. The numbers that the programs print decide, or the time
     that they take if they print none.
 
-    tracekit ab paged -- block_size=8
+    tracekit bench ab paged -- block_size=8
 
-    tracekit ab paged@v1.4 -- paged
+    tracekit bench ab paged@v1.4 -- paged
 
-    tracekit ab -- ./main-old -m model.gguf -- ./main-new -m model.gguf
+    tracekit bench ab -- ./main-old -m model.gguf -- ./main-new -m model.gguf
 
     Exit code 0: measured; with --exit-code 1: B is worse, 4: unclear. 4: no pair counts.
     """
@@ -195,7 +195,7 @@ def ab(
     if html:
         pages = [html]
     with outputs.writing(pages):
-        with console.progress("ab") as progress:
+        with console.progress("bench ab") as progress:
             compared = measure(progress)
         if html is not None:
             redact = redaction.own_redaction()
@@ -225,10 +225,10 @@ def _measuring(
     if read:
         raise UsageError(
             "--read is for programs: a workload reports its own numbers.",
-            hint="tracekit ab --read … -- ./main-old ARGS -- ./main-new ARGS",
+            hint="tracekit bench ab --read … -- ./main-old ARGS -- ./main-new ARGS",
         )
     if variants.count(_BETWEEN) != 1:
-        raise UsageError("Give one variant on each side of a --.", hint="tracekit ab A -- B")
+        raise UsageError("Give one variant on each side of a --.", hint="tracekit bench ab A -- B")
     place = variants.index(_BETWEEN)
     variant_before = variants[:place]
     side_before = nightly.ab.parse_side(variant_before)

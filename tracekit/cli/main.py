@@ -52,7 +52,7 @@ _VERBOSE = {"-v", "--verbose"}
 _JSON = {"--json", "--json-summary"}
 _SPELLINGS = {"--json=summary": "--json-summary"}  # an option of its own, which typer can parse
 _taking_turns = threading.RLock()
-_JUDGES = ("ab", "nightly gate", "nightly run")  # commands that `git bisect run` may ask
+_JUDGES = ("bench ab", "nightly gate", "nightly run")  # commands that `git bisect run` may ask
 _PLACES = {
     *(errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT, errno.EIO),
     *(errno.ENAMETOOLONG, errno.ELOOP, errno.EFBIG),
@@ -114,9 +114,9 @@ _TREE["query"] = query.query
 _TREE["convert"] = convert.convert
 _TREE["batch"] = batch.batch
 _TREE["compare"] = compare.compare
-_TREE["ab"] = compare.ab
 _TREE["doctor"] = doctor.doctor
 _TREE["bench run"] = bench.run
+_TREE["bench ab"] = compare.ab
 _TREE["bench tune"] = bench.tune
 _TREE["bench chip"] = chip.chip
 _TREE["nightly run"] = nightly.run
@@ -139,7 +139,7 @@ _TREE["runs recover"] = stages.recover
 _TREE["runs prune"] = prune.prune
 _TREE["runs redact"] = redact.redact
 
-_CLASSES: dict[str, type[typer.core.TyperCommand]] = {"ab": compare.Sides}
+_CLASSES: dict[str, type[typer.core.TyperCommand]] = {"bench ab": compare.Sides}
 
 
 def application(arguments: Sequence[str]) -> typer.Typer:

@@ -10,13 +10,13 @@ from typing import Final
 HEADINGS: Final = {
     "Capture, or its stages one by one": ("capture", "record", "export", "analyze", "report"),
     "Recordings, of any origin": ("demo", "import", "open", "tables", "query", "convert", "batch"),
-    "Measure and compare": ("compare", "ab", "bench", "nightly", "kernel"),
+    "Measure and compare": ("compare", "bench", "nightly", "kernel"),
     "This machine, and what is on it": ("doctor", "list", "runs"),
 }
 """The headings of the help, and the names at the top of the tree below each one, in order."""
 
 GROUPS: Final = {
-    "bench": "Measure implementations, and show the limits of the chip.",
+    "bench": "Measure variants and implementations, and show the limits of the chip.",
     "kernel": "Check that kernels are right, on any machine.",
     "list": "List workloads, rules and templates.",
     "nightly": "Measure a plan's captures, now or every night.",
@@ -25,6 +25,7 @@ GROUPS: Final = {
 """The groups at the top of the tree, and the purpose of each."""
 
 RENAMED: Final = {
+    "ab": "bench ab",
     "baseline": "nightly baseline",
     "chip": "bench chip",
     "gate": "nightly gate",

@@ -110,11 +110,13 @@ def parse_side(words: Sequence[str], workload: str = "") -> Side:
     if _is_path(name):
         raise UsageError(f"{name!r} is a path, not a workload.", hint=_HINT_OF_PROGRAMS)
     if not name:
-        raise UsageError("Nothing names a workload.", hint="tracekit ab paged -- block_size=8")
+        raise UsageError(
+            "Nothing names a workload.", hint="tracekit bench ab paged -- block_size=8"
+        )
     return Side(name, parameters, revision)
 
 
-_HINT_OF_PROGRAMS = "To run programs: tracekit ab -- ./main-old ARGS -- ./main-new ARGS."
+_HINT_OF_PROGRAMS = "To run programs: tracekit bench ab -- ./main-old ARGS -- ./main-new ARGS."
 
 
 def _is_path(word: str) -> bool:

@@ -52,7 +52,7 @@ def parse_programs(words: Sequence[str]) -> tuple[Argv, Argv]:
     if len(places) != 1 or places[0] in {0, len(words) - 1}:
         raise UsageError(
             "Name two programs, one on each side of a single --.",
-            hint="tracekit ab -- ./main-old ARGS -- ./main-new ARGS",
+            hint="tracekit bench ab -- ./main-old ARGS -- ./main-new ARGS",
         )
     [place] = places
     old_argv = tuple(words[:place])

@@ -195,7 +195,7 @@ def test_metrics_that_are_worse_together_are_one_finding_with_one_range_and_one_
     [judged_entry] = with_drift(night(3, last_entry), [past([0.0] * 3).series], {}, {}).entries
     assert judged_entry.reason == "step_p50: So. It came tonight, in c3..c4. step_rate: So."
     assert judged_entry.search.startswith(
-        "git bisect start c4 c3 && git bisect run tracekit ab paged@c3 "
+        "git bisect start c4 c3 && git bisect run tracekit bench ab paged@c3 "
     )
     assert [judgement.outcome for judgement in judged_entry.judged] == [Outcome.REGRESSION] * 2
 

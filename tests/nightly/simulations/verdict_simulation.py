@@ -5,9 +5,9 @@ python tests/nightly/simulations/verdict_simulation.py --times 1000 --threshold 
 python tests/nightly/simulations/verdict_simulation.py --markdown docs/explanation/the-gate.md
 
 Runs vary by a normal law, one deviation being their coefficient of variation (CV). They are judged
-by tracekit's own rule as `ab` and nights judge pairs, in one session and with the second one that
-they hold where a change may lie beyond the limit, and as `compare` judges runs that were recorded
-one side after the other.
+by tracekit's own rule as `bench ab` and nights judge pairs, in one session and with the second one
+that they hold where a change may lie beyond the limit, and as `compare` judges runs that were
+recorded one side after the other.
 """
 
 import argparse

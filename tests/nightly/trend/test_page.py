@@ -229,7 +229,7 @@ def test_the_page_begins_with_the_worst_in_few_words() -> None:
 
 
 def test_the_command_that_finds_a_commit_has_a_line_of_its_own() -> None:
-    search = "git bisect start b a && git bisect run tracekit ab paged@a -- --bisect"
+    search = "git bisect start b a && git bisect run tracekit bench ab paged@a -- --bisect"
     reason = "It came tonight, in a..b."
     page = parse_page([], [made.night(4, made.entry(WORSE, reason=reason, search=search))])
     standing = page.get_element_by_id("standing")

@@ -380,7 +380,7 @@ def _search(drift: Drift | None, judged: Judged, entry: Entry, workloads: Path |
     half_change = abs(drift.change) / 2
     values = [f"{name}={_text(value)}" for name, value in work.parameters.items()]
     base_work = f"{work.workload}@{base_commit}"
-    words = ["tracekit", "ab", base_work, *values, "--", *values]
+    words = ["tracekit", "bench", "ab", base_work, *values, "--", *values]
     words += ["--metric", judged.metric, "--threshold", f"{half_change:.3f}", "--bisect"]
     if workloads is not None:
         words += ["--workloads", str(workloads)]

@@ -173,7 +173,7 @@ def test_a_comparison_agrees_with_itself_and_with_a_night_of_the_same_pairs(
 def comparison(
     sessions: Sequence[Sequence[float]], unit: str, better: Better, limits: Limits
 ) -> Comparison:
-    """Judge pairs as `ab` does."""
+    """Judge pairs as `bench ab` does."""
     changes = [change for session_changes in sessions for change in session_changes]
     interval = find_interval(changes)
     assert interval is not None
