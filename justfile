@@ -16,6 +16,10 @@ types:
 layers:
     uv run --group check lint-imports
 
+# the site of the documentation, in `site/`; it stops at a broken link
+site:
+    uv run --group docs zensical build --strict
+
 test *arguments:
     uv run --group dev pytest {{arguments}}
 

@@ -1,7 +1,7 @@
 """Read bundles directly and their exports as XML, side by side, and print the cost of each.
 
 python bench/bundle.py --rows 100000 --records 1000000 --rounds 3
-python bench/bundle.py --rounds 5 --markdown docs/explanation/reading-speed.md
+python bench/bundle.py --rounds 5 --markdown docs/reference/reading-measured.md
 
 Both are made here with the same rows, and compared before anything is timed. Every reading is a
 process of its own, in rounds. Loops of lxml read a smaller export, and are compared by rows.

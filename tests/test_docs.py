@@ -6,7 +6,8 @@
 import dataclasses
 import re
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -143,18 +144,90 @@ def metrics_page() -> str:
     )
 
 
-def tables_page() -> str:
-    needed = ", ".join(f"`{name}`" for name in SCHEMAS if name in needed_tables())
-    return (
-        "# Tables\n\nThe normalized tables, as `tracekit tables RUN NAME` and "
-        '`tracekit.open(run).tables["NAME"]` give them. Times are int64 nanoseconds from the '
-        "start of the trace. A table is read from the first of its schemas that was exported, "
-        "or joined from other tables; null means that the recording does not give the value. "
-        "`tracekit convert` turns any other data of a trace into flat tables.\n\n"
-        f"The default export of a recording has the sources of these tables: {needed}. `tracekit "
-        "export RUN --tables needed,NAME` adds others.\n"
-        + "".join(_table(schema) for schema in SCHEMAS.values())
+# The families of `schemas.toml`, in its order: the page of each, its first table, its title.
+FAMILIES = {
+    "workload": ("phases", "Tables of a workload"),
+    "capture": ("capture_calls", "Tables of a GPU frame capture"),
+    "submission": ("command_buffers", "Tables of the way to the device"),
+    "gpu": ("gpu_intervals", "Tables of the GPU"),
+    "shaders": ("shaders", "Tables of shaders"),
+    "programs": ("application_intervals", "Tables of programs"),
+    "memory": ("resource_allocations", "Tables of memory"),
+    "host": ("cpu_profile", "Tables of the host"),
+    "machine": ("gpus", "Tables of the machine and its displays"),
+    "losses": ("losses", "The table of losses"),
+}
+COMMON_COLUMN = 6  # tables: a column of more is in the index without their names
+
+
+def family_tables(family: str) -> list[Schema]:
+    """Return the tables of a family: from its first one to the first of the next family."""
+    first_tables = {first: name for name, (first, _) in FAMILIES.items()}
+    current = ""
+    tables: list[Schema] = []
+    for schema in SCHEMAS.values():
+        current = first_tables.get(schema.name, current)
+        if current == family:
+            tables.append(schema)
+    return tables
+
+
+def family_page(family: str) -> str:
+    _, title = FAMILIES[family]
+    head = (
+        f"# {title}\n\n[All tables](tables.md), by name and by column. Times are int64 nanoseconds "
+        "from the start of the trace; null means that the recording does not give the value.\n"
     )
+    return head + "".join(map(_table, family_tables(family)))
+
+
+def tables_page() -> str:
+    needed = needed_tables()
+    head = (
+        "# Tables\n\nFor readers of a recording in SQL, Python or a spreadsheet: find a table by "
+        "its name, the schema of Instruments that it comes from, or one of its columns. `tracekit "
+        'tables RUN NAME` and `tracekit.open(run).tables["NAME"]` give it.\n\n'
+        "A table is read from the first of its schemas that was exported, or joined from other "
+        "tables. The sources of those marked with ● are in the default export of a recording; "
+        "`tracekit export RUN --tables needed,NAME` adds others. `tracekit convert` turns any "
+        "other data of a trace into flat tables.\n"
+    )
+    parts = [head]
+    for family, (_, title) in FAMILIES.items():
+        rows = [_index_row(schema, family, needed) for schema in family_tables(family)]
+        parts += [
+            f"\n## {title}\n\n| table | | a row | from |\n|---|---|---|---|\n",
+            *rows,
+        ]
+    return "".join([*parts, columns_index()])
+
+
+def _index_row(schema: Schema, family: str, needed: Container[str]) -> str:
+    mark = "●" if schema.name in needed else ""
+    meaning = re.split(r"(?<=[.:]) ", " ".join(schema.meaning.split()))[0].rstrip(".:")
+    row = meaning.removeprefix("One row for each ").removeprefix("One row for ")
+    sources = ", ".join(f"`{source.schema}`" for source in schema.sources)
+    return f"| [`{schema.name}`](tables-{family}.md#{schema.name}) | {mark} | {row} | {sources} |\n"
+
+
+def columns_index() -> str:
+    family_of = {schema.name: family for family in FAMILIES for schema in family_tables(family)}
+    places: dict[str, list[str]] = {}
+    for schema in SCHEMAS.values():
+        for column in schema.columns:
+            places.setdefault(column.name, []).append(schema.name)
+    rows = [
+        f"| `{column}` | {_column_tables(places[column], family_of)} |\n"
+        for column in sorted(places)
+    ]
+    head = "\n## Columns\n\n| column | in |\n|---|---|\n"
+    return head + "".join(rows)
+
+
+def _column_tables(tables: list[str], family_of: Mapping[str, str]) -> str:
+    if len(tables) > COMMON_COLUMN:
+        return f"{len(tables)} tables"
+    return ", ".join(f"[`{name}`](tables-{family_of[name]}.md#{name})" for name in tables)
 
 
 def _table(schema: Schema) -> str:
@@ -200,7 +273,13 @@ PAGES: dict[str, Callable[[], str]] = {
     "metrics.md": metrics_page,
     "rules.md": rules_page,
     "tables.md": tables_page,
+    **{f"tables-{family}.md": partial(family_page, family) for family in FAMILIES},
 }
+
+
+def test_each_table_is_in_one_family() -> None:
+    names = [schema.name for family in FAMILIES for schema in family_tables(family)]
+    assert names == [*SCHEMAS]
 
 
 @pytest.mark.parametrize("name", PAGES)

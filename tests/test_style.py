@@ -2,6 +2,7 @@
 
 import pytest
 
+import prose
 import style
 
 _ENGLISH = "Write as CONTRIBUTING.md asks; `style.py --places english` lists the phrases."
@@ -19,7 +20,7 @@ LIMITS: dict[str, tuple[float, str]] = {
     "functions of 15 branches": (1, "Part the function by what its parts decide."),
     "odd English: help": (0.2, _ENGLISH),
     "odd English: errors": (0.3, _ENGLISH),
-    "odd English: docs": (1.5, _ENGLISH),
+    "odd English: docs": (0.7, _ENGLISH),
     "odd English: changelog": (0.1, _ENGLISH),
     "odd English: docstrings": (1.1, _ENGLISH),
     "odd English: test names": (0.1, "Name a test `test_<subject>_<behaviour>`."),
@@ -34,6 +35,26 @@ def test_no_figure_of_style_rises(subtests: pytest.Subtests) -> None:
         limit, remedy = LIMITS[name]
         with subtests.test(name):
             assert figure <= limit, f"{name}: {figure:.2f}, at most {limit}. {remedy}"
+
+
+MOST_WORDS = 60_000  # of all written pages
+LONG_SENTENCE = 41  # words that nine of ten sentences of a page do not exceed
+
+
+def test_written_pages_stay_short(subtests: pytest.Subtests) -> None:
+    pages = prose.written_pages()
+    assert len(pages) > 50
+    assert sum(page.words for page in pages) <= MOST_WORDS, "`python tests/harness/prose.py`"
+    for page in prose.judged_pages(pages):
+        with subtests.test(page.file.name):
+            assert page.long_sentence <= LONG_SENTENCE, f"python tests/harness/prose.py {page.file}"
+
+
+def test_sentences_end_at_full_stops() -> None:
+    text = (
+        "# Title\n\nOne `a. b` here. Two\ngoes on, e.g. so.\n\n- An item\n| a | b |\n```\nx\n```\n"
+    )
+    assert [*prose.sentences(text)] == ["One X here.", "Two goes on, e.g. so.", "An item"]
 
 
 def test_vague_names_are_found() -> None:

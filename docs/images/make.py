@@ -2,8 +2,8 @@
 
 MONTH is a folder that `tests/nightly/simulations/thirty_nights.py --output` made; without it the
 picture of its trend page stays as it is. Records `paged` twice with the host recorder, has the
-labelled corpus make a trace of a GPU that waits, takes a packaged recording, and photographs their
-pages with the Chromium that is installed.
+labelled corpus make a trace of a GPU that waits, takes the packaged recordings, and photographs
+their pages with the Chromium that is installed. `--gallery` photographs the packaged ones alone.
 """
 
 import shutil
@@ -31,6 +31,7 @@ FLAGS = [
 ROOT = HERE.parents[1]
 TREND = (1280, 1040, "light")
 MADE = "20000"  # the seed of a trace in which the device waits for more than one reason
+README_PICTURE = {"bubbles": "report-light"}  # of the packaged recordings; others are `demo-NAME`
 
 
 def capture(plan: Plan) -> Path:
@@ -70,6 +71,14 @@ def compared(before: Path, after: Path, page: Path) -> Path:
     return page
 
 
+def photograph_packaged(browser: Browser, folder: Path) -> None:
+    """Photograph the first screen of each packaged recording's page, for README and gallery."""
+    for demo in app.demo.make_demos(folder / "demo"):
+        name = demo.report_file.parent.name
+        window = opened(browser, demo.report_file, 1280, 860, "light")
+        window.screenshot(path=HERE / f"{README_PICTURE.get(name, f'demo-{name}')}.png")
+
+
 def main() -> None:
     """Record and photograph."""
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
@@ -77,16 +86,17 @@ def main() -> None:
         sys.exit("No Chromium is installed.")
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
         folder = Path(scratch)
+        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        photograph_packaged(browser, folder)
+        if sys.argv[1:] == ["--gallery"]:
+            return
         first, second = (
             capture(Plan(find("paged"), recorder="host", time_limit=5, output=folder / name))
             for name in ("monday", "tuesday")
         )
         waiting = made(folder / "made")
-        [packaged] = app.demo.make_demos(folder / "demo", ["bubbles"])
         both = compared(first, second, folder / "compared.html")
-        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         for name, page, width, height, scheme in (
-            ("report-light", packaged.report_file, 1280, 860, "light"),
             ("report-dark", waiting, 1280, 1100, "dark"),
             ("report-narrow", waiting, 375, 812, "light"),
             ("compare-light", both, 1280, 860, "light"),

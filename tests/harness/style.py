@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import prose
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "tracekit"
 
@@ -235,12 +237,14 @@ def help_texts() -> Texts:
 
 
 def documentation() -> Texts:
-    """Yield the lines of README and docs, without generated pages and code."""
-    generated = {"commands.md"}
-    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    for page in pages:
-        if page.exists() and page.name not in generated:
-            yield from _lines(page)
+    """Yield the lines of README and docs, without generated pages, places of links and code.
+
+    The words of generated pages are docstrings and declarations, which are surfaces of their own.
+    """
+    written = [page.file for page in prose.written_pages()]
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *written]:
+        for place, line in _lines(page):
+            yield place, re.sub(r"\]\([^)]*\)", "]", line)
 
 
 def changelog() -> Texts:

@@ -2,7 +2,7 @@
 
 python tests/nightly/simulations/drift_simulation.py
 python tests/nightly/simulations/drift_simulation.py --histories 100 --found 400 --within 1 2 3
-python tests/nightly/simulations/drift_simulation.py --markdown docs/explanation/the-gate.md
+python tests/nightly/simulations/drift_simulation.py --markdown docs/reference/gate-measured.md
 
 Nights are made as by `gate_simulation.py` and judged by tracekit's own gate, second sessions,
 levels of earlier nights and anchors included. *Fixed* is a commit that stays; a *branch point* is

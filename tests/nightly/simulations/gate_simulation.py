@@ -4,7 +4,7 @@ python tests/nightly/simulations/gate_simulation.py
 python tests/nightly/simulations/gate_simulation.py --histories 200 --seed 3
 python tests/nightly/simulations/gate_simulation.py --within 0.4 1 2 --night 4 --drift 8
 python tests/nightly/simulations/gate_simulation.py --measured bench/nights-of-mine/*/night.json
-python tests/nightly/simulations/gate_simulation.py --markdown docs/explanation/the-gate.md
+python tests/nightly/simulations/gate_simulation.py --markdown docs/reference/gate-measured.md
 
 Nights are made of noise that is given: from night to night, from run to run, by drift, by odd
 turns, from session to session. tracekit's own gate judges them as it judges real ones, with its

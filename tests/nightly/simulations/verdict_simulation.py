@@ -2,7 +2,7 @@
 
 python tests/nightly/simulations/verdict_simulation.py
 python tests/nightly/simulations/verdict_simulation.py --times 1000 --threshold 0.02
-python tests/nightly/simulations/verdict_simulation.py --markdown docs/explanation/the-gate.md
+python tests/nightly/simulations/verdict_simulation.py --markdown docs/reference/gate-measured.md
 
 Runs vary by a normal law, one deviation being their coefficient of variation (CV). They are judged
 by tracekit's own rule as `bench ab` and nights judge pairs, in one session and with the second one
