@@ -23,10 +23,14 @@ ALIKE = 0.15
 Copies of one size differ by a few percent, and those of twice the size take nearly twice as long.
 """
 _APART = 1.25  # ratio of two neighbours among ordered lengths that separates two groups
-_LEAST = 0.01  # least share of a separate group in the pieces of a channel and kernel
-_ENDS = (0.1, 0.9)
-_READ = ("start", "duration", "channel", "device", "bytes")
-_GROUPED = ("channel", "kernel", "pieces", "time", "length", "each", "place")
+_LEAST_SHARE = 0.01  # of a separate group in the pieces of a channel and kernel
+_ENDS = (0.1, 0.9)  # the quantiles that `is_alike` compares
+_READ_COLUMNS = ("start", "duration", "channel", "device", "bytes")
+_CHANNEL_COLUMNS = (
+    *("channel", "device", "pieces", "time", "alone", "share", "alone_share", "length", "alike"),
+    "bytes",
+)
+_GROUP_COLUMNS = ("channel", "kernel", "pieces", "time", "share", "length", "each", "place")
 
 
 def channels_table(gpu: Device, loop: Window) -> pd.DataFrame:
@@ -39,50 +43,50 @@ def channels_table(gpu: Device, loop: Window) -> pd.DataFrame:
     that its pieces moved, null if the trace does not state any). Only work in the loop counts.
     """
     work, channels, names = _of_loop(gpu, loop)
-    devices, titles = text_codes(work, "device", "")
-    starts, ends = spans(work)
+    devices, device_names = text_codes(work, "device", "")
     rows: list[dict[str, object]] = []
-    for device, title in enumerate(titles):
-        on_device = devices == device
-        members = {
-            name: np.flatnonzero(on_device & (channels == channel))
+    for device, device_name in enumerate(device_names):
+        members_by_channel = {
+            name: np.flatnonzero((devices == device) & (channels == channel))
             for channel, name in enumerate(names)
         }
-        covered = {
-            name: IntervalSet.from_spans(
-                *clip(starts[positions], ends[positions], loop.start, loop.end)
-            )
-            for name, positions in members.items()
-            if positions.size
-        }
-        all_work = IntervalSet.union_of(list(covered.values()))
-        total_time = _length(all_work)
-        for name, times in covered.items():
-            other_channels = [
-                other_times for other_name, other_times in covered.items() if other_name != name
-            ]
-            alone = total_time - _length(IntervalSet.union_of(other_channels))
-            lengths = (ends - starts)[members[name]]
-            time = _length(times)
-            share = time / max(1, total_time)
-            alone_share = alone / max(1, total_time)
-            length = int(np.median(lengths))
-            rows.append(
-                {
-                    "channel": name,
-                    "device": title,
-                    "pieces": lengths.size,
-                    "time": time,
-                    "alone": alone,
-                    "share": share,
-                    "alone_share": alone_share,
-                    "length": length,
-                    "alike": is_alike(lengths),
-                    "bytes": _bytes_of(work, members[name]),
-                }
-            )
-    table = pd.DataFrame(rows).astype({"bytes": "Int64"})
+        rows += _measure_channels(work, device_name, members_by_channel, loop)
+    table = pd.DataFrame(rows, columns=pd.Index(_CHANNEL_COLUMNS)).astype({"bytes": "Int64"})
     return table.sort_values("time", ascending=False, kind="stable", ignore_index=True)
+
+
+def _measure_channels(
+    work: pd.DataFrame,
+    device_name: str,
+    members_by_channel: dict[str, NDArray[np.intp]],
+    loop: Window,
+) -> Iterator[dict[str, object]]:
+    """Yield the row of each channel of one device; `members_by_channel` are its rows of `work`."""
+    starts, ends = spans(work)
+    times_by_channel: dict[str, IntervalSet] = {}
+    for name, members in members_by_channel.items():
+        if members.size:
+            clipped = clip(starts[members], ends[members], loop.start, loop.end)
+            times_by_channel[name] = IntervalSet.from_spans(*clipped)
+    device_time = _length(IntervalSet.union_of(list(times_by_channel.values())))
+    for name, times in times_by_channel.items():
+        others = [other for other_name, other in times_by_channel.items() if other_name != name]
+        time = _length(times)
+        time_alone = device_time - _length(IntervalSet.union_of(others))
+        members = members_by_channel[name]
+        lengths = ends[members] - starts[members]
+        yield {
+            "channel": name,
+            "device": device_name,
+            "pieces": lengths.size,
+            "time": time,
+            "alone": time_alone,
+            "share": time / max(1, device_time),
+            "alone_share": time_alone / max(1, device_time),
+            "length": int(np.median(lengths)),
+            "alike": is_alike(lengths),
+            "bytes": _bytes_of(work, members),
+        }
 
 
 def work_groups_table(gpu: Device, loop: Window, iterations: pd.DataFrame | None) -> pd.DataFrame:
@@ -95,40 +99,42 @@ def work_groups_table(gpu: Device, loop: Window, iterations: pd.DataFrame | None
     place of its starts in their iterations, from 0 to 1). The last two are null if iterations are
     unknown.
     """
-    work, channels, names = _of_loop(gpu, loop)
+    work, channels, channel_names = _of_loop(gpu, loop)
     starts, ends = spans(work)
-    codes, kernels = gpu.families
-    places = _places(starts, iterations)
-    count = 0
-    if iterations is not None:
-        count = len(iterations)
-    nameless = len(kernels)
-    named_kernels = [*(not is_unnamed(kernel) for kernel in kernels), True]
-    has_name = np.array(named_kernels)
-    kernel = codes.loc[work.index].to_numpy()
-    kernel = np.where(has_name[kernel], kernel, nameless)
-    group = channels * (nameless + 1) + kernel
+    lengths = ends - starts
+    kernels, kernel_names = _number_kernels(gpu, work)
+    places = _find_places(starts, iterations)
     rows: list[dict[str, object]] = []
-    for number in np.unique(group).tolist():
-        members = np.flatnonzero(group == number)
-        lengths = (ends - starts)[members]
-        rows.extend(
-            {
-                "channel": str(names[number // (nameless + 1)]),
-                "kernel": [*kernels, None][number % (nameless + 1)],
-                "pieces": int(chosen.size),
-                "time": int(lengths[chosen].sum()),
-                "length": int(np.median(lengths[chosen])),
-                "each": None if places is None else chosen.size / count,
-                "place": None if places is None else float(np.median(places[members][chosen])),
+    numbers = pd.DataFrame({"channel": channels, "kernel": kernels})
+    for _, equal_rows in numbers.groupby(["channel", "kernel"], sort=True):
+        members = equal_rows.index.to_numpy(dtype=np.intp)
+        channel = int(channels[members[0]])
+        kernel = int(kernels[members[0]])
+        for cluster in _clusters(lengths[members]):
+            group = members[cluster]
+            row: dict[str, object] = {
+                "channel": channel_names[channel],
+                "kernel": kernel_names[kernel],
+                "pieces": group.size,
+                "time": int(lengths[group].sum()),
+                "length": int(np.median(lengths[group])),
             }
-            for chosen in _clusters(lengths)
-        )
-    table = pd.DataFrame(rows, columns=pd.Index(_GROUPED))
-    total_time = max(1, int(table["time"].sum()))
-    table.insert(4, "share", table["time"] / total_time)
+            if iterations is not None and places is not None:
+                row["each"] = group.size / len(iterations)
+                row["place"] = float(np.median(places[group]))
+            rows.append(row)
+    table = pd.DataFrame(rows, columns=pd.Index(_GROUP_COLUMNS))
+    table["share"] = table["time"] / max(1, int(table["time"].sum()))
     table = table.astype({"each": "Float64", "place": "Float64"})
     return table.sort_values("time", ascending=False, kind="stable", ignore_index=True)
+
+
+def _number_kernels(gpu: Device, work: pd.DataFrame) -> tuple[NDArray[np.intp], list[str | None]]:
+    """Return the number of each row's kernel, and the kernels; all without a name are the last."""
+    codes, names = gpu.families
+    numbers = codes.loc[work.index].to_numpy()
+    is_nameless = np.array([is_unnamed(name) for name in names], dtype=np.bool_)
+    return np.where(is_nameless[numbers], len(names), numbers), [*names, None]
 
 
 def is_alike(lengths: Times) -> bool:
@@ -143,7 +149,7 @@ def _of_loop(gpu: Device, loop: Window) -> tuple[pd.DataFrame, NDArray[np.intp],
     starts, ends = gpu.spans
     codes, names = gpu.channels
     in_loop = (ends > loop.start) & (starts < loop.end)
-    read_columns = [name for name in _READ if name in gpu.target_intervals]
+    read_columns = [name for name in _READ_COLUMNS if name in gpu.target_intervals]
     work = gpu.target_intervals[read_columns]
     if in_loop.all():
         return work, codes, names
@@ -162,28 +168,33 @@ def _bytes_of(work: pd.DataFrame, members: NDArray[np.intp]) -> int | None:
     return int(sizes[members].sum()) or None
 
 
-def _places(starts: Times, iterations: pd.DataFrame | None) -> NDArray[np.float64] | None:
+def _find_places(starts: Times, iterations: pd.DataFrame | None) -> NDArray[np.float64] | None:
     """Return the place of each start in its iteration, from 0 to 1; None without iterations."""
     if iterations is None or iterations.empty:
         return None
     begins, ends = spans(iterations.sort_values("start", kind="stable"))
-    next_places = np.searchsorted(begins, starts, side="right")
-    place = np.clip(next_places - 1, 0, begins.size - 1)
-    lasted = np.maximum(ends - begins, 1)
-    since = starts - begins[place]
-    return np.clip(since / lasted[place], 0.0, 1.0)
+    begun_counts = np.searchsorted(begins, starts, side="right")
+    iteration = np.clip(begun_counts - 1, 0, begins.size - 1)
+    durations = np.maximum(ends - begins, 1)
+    since_begin = starts - begins[iteration]
+    return np.clip(since_begin / durations[iteration], 0.0, 1.0)
 
 
 def _clusters(lengths: Times) -> Iterator[NDArray[np.intp]]:
-    """Yield the indices of lengths near each other; small clusters join the next longer one."""
-    # Sorting the values and looking up each is several times as fast as sorting the indices.
+    """Yield the places of lengths near each other, the shortest first.
+
+    In order of length, a cluster ends where the next length is more than a quarter longer. A small
+    cluster joins the next longer one.
+    """
+    # Sorting the values and looking up each is several times as fast as sorting the places.
     lengths = np.maximum(lengths, 1)
     ordered = np.sort(lengths)
     is_apart = ordered[1:] > _APART * ordered[:-1]
-    splits = np.flatnonzero(is_apart) + 1
+    cluster_ends = [*(np.flatnonzero(is_apart) + 1).tolist(), ordered.size]
     begin = 0
-    for end in [*splits.tolist(), ordered.size]:
-        if end - begin >= _LEAST * ordered.size or end == ordered.size:
-            is_near = (lengths >= ordered[begin]) & (lengths <= ordered[end - 1])
-            yield np.flatnonzero(is_near)
+    for end in cluster_ends:
+        is_large = end - begin >= _LEAST_SHARE * ordered.size
+        if is_large or end == ordered.size:
+            is_member = (lengths >= ordered[begin]) & (lengths <= ordered[end - 1])
+            yield np.flatnonzero(is_member)
             begin = end

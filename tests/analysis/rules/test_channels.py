@@ -132,3 +132,12 @@ def test_length_and_place_replace_a_missing_name() -> None:
         ["Blit", 30, 400 * US, 1.0],
     ]
     assert groups["place"].tolist() == pytest.approx([0.0, 0.65, 0.95])
+
+
+def test_a_window_without_device_work_has_no_channels() -> None:
+    frame = pieces((0, 500, "Blit"))
+    window = make_named_table(("steady", 10 * STEP, STEP), unit=1)
+    tables = given(gpu_intervals=frame, phases=window, steps=row_of_steps([STEP] * 30))
+    assert tables["channels"].empty
+    assert tables["work_groups"].empty
+    assert not judge_tables("blit-copies", gpu_intervals=frame, phases=window)
