@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tracekit.analysis.idle.cause import Cause
 from tracekit.analysis.idle.levers import Habits, mechanism
-from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.levers import (
     Lever,
     Mechanism,

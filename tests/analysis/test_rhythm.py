@@ -6,9 +6,10 @@ import pytest
 
 from analysed import MS, intervals, make_named_table, row_of_steps, table
 from tracekit.analysis.beats import beats, period, spikes
+from tracekit.analysis.happenings import happenings
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.modes import modes
-from tracekit.analysis.rhythm import Explanation, explain, happenings
+from tracekit.analysis.rhythm import Explanation, explain
 
 
 def test_a_beat_ends_at_the_next_step_or_its_reference_work() -> None:

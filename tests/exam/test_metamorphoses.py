@@ -15,7 +15,7 @@ import pytest
 
 from analysed import given
 from schedules.programs import KINDS, Program, program
-from tracekit.analysis.idle.pieces import Party
+from tracekit.analysis.idle.cause import Party
 from tracekit.analysis.inject import Unavailable, inject
 from tracekit.analysis.rule import Finding
 from tracekit.analysis.rules import RULES

@@ -18,7 +18,7 @@ import pytest
 from analysed import given
 from schedules.programs import KINDS, Program, program
 from schedules.truth import BACK, COMPILE, HOST, OTHER, PAUSE, THERE, WITHIN, WORKS
-from tracekit.analysis.idle.pieces import Cause, Party
+from tracekit.analysis.idle.cause import Cause, Party
 from tracekit.analysis.inject import Unavailable, inject
 from tracekit.analysis.rule import Finding
 from tracekit.analysis.rules import RULES

@@ -14,9 +14,9 @@ import pandas as pd
 
 from stock import TYPES, in_company
 from tracekit.analysis.given import Given
+from tracekit.analysis.happenings import happenings
 from tracekit.analysis.inject import inject
 from tracekit.analysis.metrics import METRICS
-from tracekit.analysis.rhythm import happenings
 from tracekit.analysis.rule import Finding
 from tracekit.analysis.rules import RULES
 from tracekit.base.recording import Process, Provenance

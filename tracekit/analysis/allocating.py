@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.idle.gaps import gaps_of
-from tracekit.analysis.idle.pieces import Cause
+from tracekit.analysis.idle.cause import Cause
+from tracekit.analysis.idle.sums import gaps_of
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times
 from tracekit.analysis.iterations import Loop

@@ -29,16 +29,13 @@ from tracekit.analysis.completeness import (
 from tracekit.analysis.counters import counter_means, counter_samples, pressure
 from tracekit.analysis.growth import growth_of
 from tracekit.analysis.handover import handover_of
-from tracekit.analysis.idle.gaps import (
-    by_cause,
-    by_party,
-    causes_table,
-    gaps_table,
-    loaded_table,
-    waits_table,
-)
+from tracekit.analysis.happenings import happenings
+from tracekit.analysis.idle.gaps import gaps_table, loaded_table
 from tracekit.analysis.idle.samples import meanwhile_table
+from tracekit.analysis.idle.sources import causes_table
+from tracekit.analysis.idle.sums import by_cause, by_party
 from tracekit.analysis.idle.surroundings import surroundings
+from tracekit.analysis.idle.waits import waits_table
 from tracekit.analysis.idle.work import timeline_table, work_of
 from tracekit.analysis.inject import NotApplicable, Unavailable, asked_tables, inject
 from tracekit.analysis.iterations import (
@@ -56,7 +53,6 @@ from tracekit.analysis.profile import PROFILES, frames_table
 from tracekit.analysis.program import program_of
 from tracekit.analysis.queueing import bursts_table, thread_names
 from tracekit.analysis.residency import measure_residency
-from tracekit.analysis.rhythm import happenings
 from tracekit.analysis.savings.estimate import savings_of
 from tracekit.analysis.savings.readings import schedules_of
 from tracekit.analysis.scope import Recorded, device_of, gpu_of

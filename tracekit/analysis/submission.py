@@ -7,11 +7,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis.allocating import Allocating
-from tracekit.analysis.idle.gaps import Gaps, gaps_of, gaps_of_waits, idle_time, loaded_time
+from tracekit.analysis.idle.cause import Cause, Party
 from tracekit.analysis.idle.levers import MANY_WAITS, Habits
-from tracekit.analysis.idle.pieces import Cause, Party
 from tracekit.analysis.idle.polls import find_polling
 from tracekit.analysis.idle.samples import host_words, other_thread
+from tracekit.analysis.idle.sums import Gaps, gaps_of, gaps_of_waits, idle_time, loaded_time
 from tracekit.analysis.idle.surroundings import union_target_rows
 from tracekit.analysis.idle.threads import threads_of
 from tracekit.analysis.inject import Unavailable

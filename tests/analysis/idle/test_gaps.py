@@ -14,7 +14,7 @@ from analysed import (
     table,
     work,
 )
-from tracekit.analysis.idle.pieces import Party
+from tracekit.analysis.idle.cause import Party
 from tracekit.analysis.inject import Unavailable
 
 TWO = [(0, 1, 0, 1), (11, 1, 10, 2)]  # the second was committed as the first ended
@@ -250,6 +250,12 @@ def test_the_innermost_span_names_the_hosts_work() -> None:
     ):
         frame = gaps_of(work([(0, 1, 0, 1), (10, 1, 0, 2)]), (0, 11), **tables)
         assert (describe_gaps(frame), " ".join(frame["during"].astype(str))) == (pieces, doing)
+
+
+def test_a_span_may_have_the_name_of_an_activity() -> None:
+    tables = {"spans": make_named_table(("driver", 3, 2)), "encoders": rows((6, 2, 2))}
+    frame = gaps_of(work([(0, 1, 0, 1), (10, 1, 0, 2)]), (0, 11), **tables)
+    assert frame["during"].astype(str).tolist() == ["", "driver", "", "encoding", ""]
 
 
 def test_it_says_why_there_are_no_gaps() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from analysed import given as known_of
 from analysed import make_named_table
 from analysed import table as typed
-from tracekit.analysis.idle.gaps import by_cause, idle_time, loaded_time
+from tracekit.analysis.idle.sums import by_cause, idle_time, loaded_time
 
 UNIT = 10_000  # 100 µs, from which a start is late, are ten of them
 END = 60
@@ -84,7 +84,7 @@ def lives_of(pieces: list[Piece], reports: list[int | None]) -> list[Life]:
 
 
 class Judge:
-    """Judges one moment of idle time by the words of tracekit/analysis/idle/pieces.py."""
+    """Judges one moment of idle time by the words of tracekit/analysis/idle/cause.py."""
 
     def __init__(
         self, pieces: list[Piece], lives: list[Life], around: dict[str, Rows], commits_known: bool

@@ -7,7 +7,10 @@ import pandas as pd
 import pytest
 
 from analysed import table
-from tracekit.analysis.idle.gaps import (
+from tracekit.analysis.idle.cause import CAUSES, Cause
+from tracekit.analysis.idle.levers import Habits, by_mechanism, mechanism, second_lever
+from tracekit.analysis.idle.samples import host_words, other_thread
+from tracekit.analysis.idle.sums import (
     by_cause,
     gaps_of,
     gaps_of_waits,
@@ -16,9 +19,6 @@ from tracekit.analysis.idle.gaps import (
     loaded_time,
     longest_gaps,
 )
-from tracekit.analysis.idle.levers import Habits, by_mechanism, mechanism, second_lever
-from tracekit.analysis.idle.pieces import CAUSES, Cause
-from tracekit.analysis.idle.samples import host_words, other_thread
 from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.rule import Evidence
 

@@ -5,14 +5,9 @@ import pandas as pd
 import pytest
 
 from analysed import table
-from tracekit.analysis.idle.waits import (
-    Slope,
-    Wait,
-    sampled_share,
-    sampled_wait,
-    slope_of,
-    waits_of,
-)
+from tracekit.analysis.idle.sampled_waits import sampled_share, sampled_wait
+from tracekit.analysis.idle.slopes import Slope, Wait, slopes_of
+from tracekit.analysis.idle.waits import waits_of
 from tracekit.analysis.intervals import IntervalSet, Times
 
 NONE = IntervalSet.empty()
@@ -138,12 +133,15 @@ def test_the_slope_is_that_of_least_squares() -> None:
     random = np.random.default_rng(5)
     reports = np.cumsum(random.integers(800, 1_200, 60)).astype(np.int64)
     commits: Times = np.concatenate(([0], reports[:-1] + random.integers(40, 60, 59)))
-    slope = slope_of(commits, reports, np.arange(2, 60))
-    assert slope is not None
+    slopes = slopes_of(commits, [np.roll(reports, 1), np.roll(reports, 2)], np.arange(2, 60))
+    assert slopes is not None
+    slope = slopes[0]
     assert slope.value == pytest.approx(1.0, abs=0.02)
     assert 0 < slope.error < 0.02
     level = np.arange(60, dtype=np.int64) * 1_000
-    assert slope_of(level, level + 500, np.arange(2, 60)) is None
+    level_reports = level + 500
+    held = [np.roll(level_reports, 1), np.roll(level_reports, 2)]
+    assert slopes_of(level, held, np.arange(2, 60)) is None
 
 
 BACK = IntervalSet(np.array([0], np.int64), np.array([100_000], np.int64))

@@ -22,8 +22,8 @@ from analysed import (
     table,
 )
 from stock import Stock, frame, jitter
+from tracekit.analysis.happenings import happenings
 from tracekit.analysis.inject import Unavailable, inject
-from tracekit.analysis.rhythm import happenings
 from tracekit.analysis.rule import Finding, Severity, longest
 from tracekit.analysis.rules import RULES
 from tracekit.analysis.rules.performance_cliff import _compare_names

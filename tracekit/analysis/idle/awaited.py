@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.idle.lives import Lives
+from tracekit.analysis.idle.sampled_waits import Waits
 from tracekit.analysis.idle.slopes import Places, Wait
 from tracekit.analysis.idle.threads import Flags, Thread, threads_of
-from tracekit.analysis.idle.waits import Waits
 from tracekit.analysis.intervals import NEVER, Times
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tracekit.analysis.idle.pieces import Cause
+from tracekit.analysis.idle.cause import Cause
 from tracekit.analysis.levers import Mechanism
 
 MANY_WAITS = 1.5

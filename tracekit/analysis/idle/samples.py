@@ -7,7 +7,7 @@ slept or waited.
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.idle.pieces import Cause, Party
+from tracekit.analysis.idle.cause import Cause, Party
 from tracekit.analysis.intervals import IntervalSet, spans
 from tracekit.base import units
 

@@ -123,23 +123,20 @@ class Surroundings:
     def driven(self, submitted: Times, started: Times) -> Times:
         """Return when the driver was through with each command buffer; in the order of `submitted`.
 
-        It takes command buffers in order, each by one row, so that it may still have many before
-        one. A command buffer has no row if the next one begins when the device works on it
+        The driver takes command buffers in order, each by one row, so that it may still have many
+        before one. A command buffer has no row if the next one begins when the device works on it
         already: then it is the first row that begins after the commit.
         """
-        row_starts, through = self._first_driven(submitted)
-        starts, ends = self.prepared
-        has_row = row_starts <= started
-        first_rows = np.searchsorted(starts, submitted[has_row])
-        if not first_rows.size:
+        first_starts, through = self._first_driven(submitted)
+        has_row = first_starts <= started
+        if not has_row.any():
             return through
-        number = np.arange(first_rows.size)
-        since_first = np.maximum.accumulate(first_rows - number)
-        in_turn = number + since_first
-        in_turn = np.minimum(in_turn, starts.size)
-        is_own_row = np.append(starts, FOREVER)[in_turn] <= started[has_row]
-        own_ends = np.append(ends, FOREVER)[in_turn]
-        through[has_row] = np.where(is_own_row, own_ends, through[has_row])
+        row_starts, row_ends = self.prepared
+        first_rows = np.searchsorted(row_starts, submitted[has_row])
+        own_rows = np.minimum(_take_rows_in_turn(first_rows), row_starts.size)
+        own_starts = np.append(row_starts, FOREVER)[own_rows]
+        own_ends = np.append(row_ends, FOREVER)[own_rows]
+        through[has_row] = np.where(own_starts <= started[has_row], own_ends, through[has_row])
         return through
 
     def _first_driven(self, submitted: Times) -> tuple[Times, Times]:
@@ -171,6 +168,15 @@ class Surroundings:
         """Return when the device was in no performance state, and came into one by `until`."""
         awakes = self.awake.next_start(moments) <= until
         return ~self.awake.contains(moments) & awakes
+
+
+def _take_rows_in_turn(first_rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the row of each command buffer, at the earliest its first and never one of another.
+
+    Row i is max(first_rows[i], row i-1 + 1), which is i + max(first_rows[j] - j over all j <= i).
+    """
+    number = np.arange(first_rows.size)
+    return number + np.maximum.accumulate(first_rows - number)
 
 
 def surroundings(

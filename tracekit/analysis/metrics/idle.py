@@ -3,8 +3,9 @@
 import pandas as pd
 
 from tracekit.analysis.handover import Handover
-from tracekit.analysis.idle.gaps import idle_time, loaded_time, why_unknown
-from tracekit.analysis.idle.pieces import Cause
+from tracekit.analysis.idle.cause import Cause
+from tracekit.analysis.idle.sources import why_unknown
+from tracekit.analysis.idle.sums import idle_time, loaded_time
 from tracekit.analysis.inject import Metric, Unavailable, metric
 from tracekit.analysis.intervals import IntervalSet, spans
 from tracekit.analysis.result import Better

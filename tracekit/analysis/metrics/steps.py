@@ -7,7 +7,7 @@ import pandas as pd
 
 from tracekit.analysis.beats import Beats, beats, spikes
 from tracekit.analysis.completeness import Completeness, require_rows
-from tracekit.analysis.idle.gaps import gaps_of_waits
+from tracekit.analysis.idle.sums import gaps_of_waits
 from tracekit.analysis.inject import Unavailable, metric
 from tracekit.analysis.intervals import Window
 from tracekit.analysis.intervals import spans as bounds

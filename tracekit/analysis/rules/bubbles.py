@@ -1,20 +1,21 @@
 """`bubbles`: the device waits for work of the target."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pandas as pd
 
 from tracekit.analysis.handover import Handover
-from tracekit.analysis.idle.gaps import (
+from tracekit.analysis.idle.cause import CAUSES, DOING, Cause
+from tracekit.analysis.idle.levers import Habits, by_mechanism, mechanism, second_lever
+from tracekit.analysis.idle.sources import name_missing_sources
+from tracekit.analysis.idle.sums import (
     gaps_of,
     idle_of_unknown_waits,
     idle_time,
     loaded_time,
     longest_gaps,
-    name_missing_sources,
 )
-from tracekit.analysis.idle.levers import Habits, by_mechanism, mechanism, second_lever
-from tracekit.analysis.idle.pieces import CAUSES, DOING, Cause
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.rule import Fact, Findings, finding
@@ -26,10 +27,12 @@ _MOST = 0.5  # share of the idle time above which the host's activity is named
 _LEAST = 0.05  # share of the idle time above which a cause is named
 _UNSEEN = 0.25  # share of the idle time without observed work of the host
 _NOTHING = 100_000  # ns: the time to wake a thread
-_EITHER = "way back or host"
+_EITHER = "way back or host"  # in a list of causes
 _SAVED_ELSEWHERE = (Cause.COMPILE, Cause.OTHER_PROCESS)  # pipeline-churn, gpu-contended
 
+# Causes that are the round trip of a single request.
 _TURNS = (Cause.START, Cause.REPORT, Cause.HOST, Cause.ENCODING)
+# Causes whose levers no replay knows; each counts in full.
 _NOT_REPLAYED = (
     Cause.DRIVER,
     Cause.WIRING,
@@ -90,96 +93,94 @@ def bubbles(
     if idle <= limit * load or loop.paced:
         return
     if idle - doubtful <= limit * load:
-        waiting_share = idle / load
-        idle_text = units.percent(waiting_share)
-        doubtful_share = min(1.0, doubtful / idle)
-        doubtful_text = units.percent(doubtful_share)
-        raise Unavailable(
-            f"the device was idle for {idle_text}, of which intervals "
-            f"whose end cannot "
-            f"be may have filled {doubtful_text} (see impossible-rows)."
-        )
-    levers = by_mechanism(shares, habits)
-    name, by_lever = next(iter(levers.items()))
-    all_gaps = gaps_of(gaps, *Cause)
-    explained_causes = [cause for cause in shares if mechanism(cause, habits) == name]
-    worst = max(explained_causes, key=lambda cause: shares[cause])
-    if habits.asked_singly and worst in _TURNS:
+        raise _make_doubt(idle, load, doubtful)
+    idle_by_lever = by_mechanism(shares, habits)
+    lever = next(iter(idle_by_lever))  # that of most idle time
+    causes_of_lever = [cause for cause in shares if mechanism(cause, habits) == lever]
+    worst_cause = max(causes_of_lever, key=lambda cause: shares[cause])
+    if habits.asked_singly and worst_cause in _TURNS:
         return
-    replayed_savings = savings
-    if device.on_the_host:
-        replayed_savings = None
-    won = _winnable(shares, idle, replayed_savings)
-    unknown = idle_of_unknown_waits(gaps)
-    device_name = "GPU"
-    if device.on_the_host:
-        device_name = "CPU backend"
-    paused_time = loop.length - load
-    longest_gap = int(all_gaps.lost_times.max())
-    cause_list = _list_causes(shares, idle, load, unknown)
-    computing = _computing(handover, idle / load)
-    spans = _spans(gaps, idle)
-    host_activity = habits.host_activity.strip()
-    encoding_delay = _until_encoding(shares, habits)
-    idle_share = idle / load
-    unknown_share = unknown / idle
-    missing_sources = name_missing_sources(causes)
-    least_saving = won["least"]
-    most_saving = won["most"]
+    # A replay knows the times of the GPU only.
+    winnable = _measure_winnable(shares, idle, None if device.on_the_host else savings)
     facts = (
-        Fact("device", device_name),
-        Fact("idle_share", idle_share, "ratio"),
+        Fact("device", "CPU backend" if device.on_the_host else "GPU"),
+        Fact("idle_share", idle / load, "ratio"),
         Fact("idle", idle, "ns"),
         Fact("load", load, "ns"),
         Fact("window", loop.name),
-        Fact("paused", paused_time, "ns"),
-        Fact("gaps", all_gaps.count),
-        Fact("longest_gap", longest_gap, "ns"),
-        Fact("causes", cause_list),
-        Fact("unknown_waits", unknown_share, "ratio"),
-        Fact("lacking", missing_sources),
-        Fact("computing", computing, "ratio"),
-        Fact("spans", spans),
-        Fact("idle_by_lever", by_lever, "ns"),
+        Fact("paused", loop.length - load, "ns"),
+        *_describe_gaps(gaps, shares, load),
+        Fact("lacking", name_missing_sources(causes)),
+        Fact("computing", _measure_computing(handover, idle / load), "ratio"),
+        Fact("spans", _name_spans(gaps, idle)),
+        Fact("idle_by_lever", idle_by_lever[lever], "ns"),
         Fact("reason", ""),
-        Fact("meanwhile", host_activity),
+        Fact("meanwhile", habits.host_activity.strip()),
         Fact("quantum", habits.quantum, "ns"),
-        Fact("until_encoding", encoding_delay, "ns"),
-        Fact("saving_least", least_saving, "ns"),
-        Fact("saving_most", most_saving, "ns"),
-        *_of_causes(shares),
+        Fact("until_encoding", _until_encoding(shares, habits), "ns"),
+        Fact("saving_least", winnable.least, "ns"),
+        Fact("saving_most", winnable.most, "ns"),
+        *_list_idle_by_cause(shares),
     )
-    other_lever = second_lever(name, shares, habits) or ""
-    evidence = longest_gaps(gaps)
-    worst_cause = str(worst)
-    saving = won["saving"]
     yield finding(
         wording="bubbles",
         facts=facts,
-        cause=worst_cause,
-        lever=name,
-        also=other_lever,
-        evidence=evidence,
-        saving=saving,
+        cause=str(worst_cause),
+        lever=lever,
+        also=second_lever(lever, shares, habits) or "",
+        evidence=longest_gaps(gaps),
+        saving=winnable.expected,
     )
 
 
-def _winnable(shares: dict[Cause, int], idle: int, savings: Savings | None) -> dict[str, int]:
-    """Return the `saving`, the `least` and the `most` that all levers save of the idle time.
+def _make_doubt(idle: int, load: int, doubtful: int) -> Unavailable:
+    """Return the reason why idle time, of which a part is doubtful, cannot be judged."""
+    idle_share = units.percent(idle / load)
+    doubtful_share = units.percent(min(1.0, doubtful / idle))
+    return Unavailable(
+        f"the device was idle for {idle_share}, of which intervals whose end cannot be may have "
+        f"filled {doubtful_share} (see impossible-rows)."
+    )
+
+
+@dataclass(frozen=True)
+class _WinnableTime:
+    """The idle time that all levers together can save, as a range; ns."""
+
+    expected: int
+    least: int
+    most: int
+
+
+def _measure_winnable(
+    shares: dict[Cause, int], idle: int, savings: Savings | None
+) -> _WinnableTime:
+    """Return the idle time that all levers save; without `savings`, all of it may be saved.
 
     A replay gives the saving of the levers on waits, starts, boundaries and half of the host's
     work. The rest of round trips and of the host's work has no lever. Other causes count in full.
     """
-    saved_elsewhere_time = [shares[cause] for cause in _SAVED_ELSEWHERE]
-    saved_elsewhere = sum(saved_elsewhere_time)
-    winnable_time = idle - saved_elsewhere
+    highest = idle - sum(shares[cause] for cause in _SAVED_ELSEWHERE)
     if savings is None:
-        return {"saving": winnable_time, "least": 0, "most": winnable_time}
-    unreplayed_times = [shares[cause] for cause in _NOT_REPLAYED]
-    unreplayed_time = sum(unreplayed_times)
-    won = savings.all_levers
-    won_times = {"saving": won.saving, "least": won.least_saving, "most": won.most_saving}
-    return {name: min(winnable_time, time + unreplayed_time) for name, time in won_times.items()}
+        return _WinnableTime(expected=highest, least=0, most=highest)
+    unreplayed = sum(shares[cause] for cause in _NOT_REPLAYED)
+    replayed = savings.all_levers
+    return _WinnableTime(
+        expected=min(highest, replayed.saving + unreplayed),
+        least=min(highest, replayed.least_saving + unreplayed),
+        most=min(highest, replayed.most_saving + unreplayed),
+    )
+
+
+def _describe_gaps(gaps: pd.DataFrame, shares: dict[Cause, int], load: int) -> Iterator[Fact]:
+    """Yield the number of the gaps, the longest, their causes, and the share of unknown waits."""
+    idle = idle_time(gaps)
+    all_gaps = gaps_of(gaps, *Cause)
+    unknown_time = idle_of_unknown_waits(gaps)
+    yield Fact("gaps", all_gaps.count)
+    yield Fact("longest_gap", int(all_gaps.lost_times.max()), "ns")
+    yield Fact("causes", _list_causes(shares, idle, load, unknown_time))
+    yield Fact("unknown_waits", unknown_time / idle, "ratio")
 
 
 def _until_encoding(shares: dict[Cause, int], habits: Habits) -> int:
@@ -187,13 +188,13 @@ def _until_encoding(shares: dict[Cause, int], habits: Habits) -> int:
 
     It lasts from a report, or the host's last commit, until the host encodes again.
     """
-    is_host_seen = bool(habits.host_activity) or shares[Cause.HOST] < _UNSEEN * sum(shares.values())
-    if is_host_seen or habits.until_encoding < _NOTHING:
+    is_little = shares[Cause.HOST] < _UNSEEN * sum(shares.values())
+    if habits.host_activity or is_little or habits.until_encoding < _NOTHING:
         return 0
     return round(habits.until_encoding)
 
 
-def _computing(handover: Handover, idle: float) -> float:
+def _measure_computing(handover: Handover, idle: float) -> float:
     """Return the share of computing in `submit` of the steps' time, if most of `idle`; else 0."""
     if handover.computing > _MOST * idle:
         return handover.computing
@@ -214,17 +215,15 @@ def _list_causes(shares: dict[Cause, int], idle: int, load: int, unknown: int) -
     return ", ".join(cause_times)
 
 
-def _of_causes(shares: dict[Cause, int]) -> Iterator[Fact]:
+def _list_idle_by_cause(shares: dict[Cause, int]) -> Iterator[Fact]:
     """Yield the idle time of each cause."""
     for cause, time in shares.items():
-        cause_name = cause.replace("-", "_")
-        yield Fact(f"idle_{cause_name}", time, "ns")
+        yield Fact(f"idle_{cause.replace('-', '_')}", time, "ns")
 
 
-def _spans(gaps: pd.DataFrame, idle: int) -> str:
+def _name_spans(gaps: pd.DataFrame, idle: int) -> str:
     """Return the name of the workload's spans that cover most of the idle time; "" without any."""
-    durations = gaps.groupby("during", observed=True)["duration"]
-    sums = durations.sum()
+    sums = gaps.groupby("during", observed=True)["duration"].sum()
     span_times = sums.drop(["", *DOING], errors="ignore")
     if span_times.empty or span_times.max() < _MOST * idle:
         return ""

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.channels import BLIT, is_alike
-from tracekit.analysis.idle.gaps import idle_time, loaded_time
+from tracekit.analysis.idle.sums import idle_time, loaded_time
 from tracekit.analysis.intervals import spans
 from tracekit.analysis.iterations import Loop, steady_iterations, unit
 from tracekit.analysis.levers import Mechanism

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import Gaps, gaps_of, gaps_of_waits, loaded_time
+from tracekit.analysis.idle.cause import Cause
 from tracekit.analysis.idle.levers import MANY_WAITS, Habits
-from tracekit.analysis.idle.pieces import Cause
+from tracekit.analysis.idle.sums import Gaps, gaps_of, gaps_of_waits, loaded_time
 from tracekit.analysis.inject import NotApplicable
 from tracekit.analysis.iterations import Loop, steady_iterations, unit
 from tracekit.analysis.levers import Mechanism

@@ -2,8 +2,9 @@
 
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import gaps_of, loaded_time, name_missing_sources
-from tracekit.analysis.idle.pieces import Cause
+from tracekit.analysis.idle.cause import Cause
+from tracekit.analysis.idle.sources import name_missing_sources
+from tracekit.analysis.idle.sums import gaps_of, loaded_time
 from tracekit.analysis.intervals import Window, busy, clip, overlap, spans, union
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.rule import Fact, Findings, finding, longest

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.growth import LIMIT, Growth, Rise
-from tracekit.analysis.idle.pieces import Party
+from tracekit.analysis.idle.cause import Party
 from tracekit.analysis.iterations import Loop, unit
 from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.machine import Machine

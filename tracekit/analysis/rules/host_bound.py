@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import (
+from tracekit.analysis.idle.cause import Cause
+from tracekit.analysis.idle.levers import Habits, mechanism
+from tracekit.analysis.idle.sums import (
     Gaps,
     gaps_of,
     host_time_without_wait,
     idle_time,
     loaded_time,
 )
-from tracekit.analysis.idle.levers import Habits, mechanism
-from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.idle.surroundings import find_encoding
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import spans

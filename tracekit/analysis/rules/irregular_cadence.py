@@ -4,11 +4,12 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.beats import Beats, beats
+from tracekit.analysis.happenings import Happenings
 from tracekit.analysis.iterations import Loop, steady_iterations, unit
 from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.modes import Modes, modes
 from tracekit.analysis.pace import Refreshes
-from tracekit.analysis.rhythm import Happenings, explain, facts_of_spread
+from tracekit.analysis.rhythm import explain, facts_of_spread
 from tracekit.analysis.rule import Fact, Finding, Findings, finding, longest
 
 _OF_WORK = 0.5  # share of the distance of two speeds above which the device's work explains them

@@ -3,9 +3,11 @@
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import gaps_of, loaded_time, name_missing_sources
+from tracekit.analysis.idle.cause import Cause
+from tracekit.analysis.idle.causes import LATE
 from tracekit.analysis.idle.levers import Habits, mechanism
-from tracekit.analysis.idle.pieces import LATE, Cause
+from tracekit.analysis.idle.sources import name_missing_sources
+from tracekit.analysis.idle.sums import gaps_of, loaded_time
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.rule import Fact, Findings, finding, longest
 from tracekit.analysis.savings.estimate import Savings, without_replay

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import loaded_time
-from tracekit.analysis.idle.pieces import Cause
+from tracekit.analysis.idle.cause import Cause
+from tracekit.analysis.idle.sums import loaded_time
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, busy
 from tracekit.analysis.iterations import Loop, unit

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import why_unknown
-from tracekit.analysis.idle.pieces import Cause
+from tracekit.analysis.idle.cause import Cause
+from tracekit.analysis.idle.sources import why_unknown
 from tracekit.analysis.inject import Remedy, Unavailable
 from tracekit.analysis.intervals import Window, busy, clip, marked_window
 from tracekit.analysis.intervals import spans as ranges

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import gaps_of_waits, idle_time, loaded_time
+from tracekit.analysis.idle.cause import Cause, Party
 from tracekit.analysis.idle.levers import RARE, Habits, mechanism
-from tracekit.analysis.idle.pieces import Cause, Party
+from tracekit.analysis.idle.sums import gaps_of_waits, idle_time, loaded_time
 from tracekit.analysis.iterations import Loop, unit
 from tracekit.analysis.rule import Fact, Findings, finding, longest
 from tracekit.analysis.savings.estimate import Savings

@@ -7,20 +7,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis.beats import LEAST_EXCESS, LEAST_Z, Beats, beats, period, spikes
+from tracekit.analysis.happenings import BESIDE, COMPILED, LONGER_WORK, Happenings
 from tracekit.analysis.intervals import IntervalSet
 from tracekit.analysis.intervals import spans as spans_of
 from tracekit.analysis.iterations import steady_iterations, unit
 from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.repetition import Structure
-from tracekit.analysis.rhythm import (
-    BESIDE,
-    COMPILED,
-    LONGER_WORK,
-    Explanation,
-    Happenings,
-    beside_others,
-    explain,
-)
+from tracekit.analysis.rhythm import Explanation, beside_others, explain
 from tracekit.analysis.rule import Fact, Finding, Findings, finding, longest
 from tracekit.analysis.scope import Device
 

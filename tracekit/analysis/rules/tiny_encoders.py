@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import gaps_of, loaded_time
-from tracekit.analysis.idle.pieces import Cause
+from tracekit.analysis.idle.cause import Cause
+from tracekit.analysis.idle.sums import gaps_of, loaded_time
 from tracekit.analysis.intervals import spans
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.levers import Mechanism

@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import loaded_time
-from tracekit.analysis.idle.pieces import LATE
+from tracekit.analysis.idle.causes import LATE
+from tracekit.analysis.idle.sampled_waits import WORKS, Waits, sampled_share
 from tracekit.analysis.idle.slopes import Places, Wait
+from tracekit.analysis.idle.sums import loaded_time
 from tracekit.analysis.idle.surroundings import Surroundings, union_target_rows
 from tracekit.analysis.idle.threads import MOST_REPORTS, Thread, threads_of
-from tracekit.analysis.idle.waits import WORKS, Waits, sampled_share
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import FOREVER, NEVER, IntervalSet, Times
 from tracekit.analysis.iterations import QUIET, Loop

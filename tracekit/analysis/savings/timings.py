@@ -5,11 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import whole_gaps
+from tracekit.analysis.idle.cause import Cause
+from tracekit.analysis.idle.causes import LATE
 from tracekit.analysis.idle.lives import Lives
-from tracekit.analysis.idle.pieces import LATE, Cause
 from tracekit.analysis.idle.slopes import Places
 from tracekit.analysis.idle.surroundings import Surroundings, union_target_rows
+from tracekit.analysis.idle.whole import whole_gaps
 from tracekit.analysis.intervals import NEVER, IntervalSet, Times, in_order, spans
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.savings.schedule import Flags, Rivals

@@ -58,7 +58,7 @@ def _share_by_party(gaps: pd.DataFrame) -> list[tuple[str, float]]:
     sums = gaps.groupby("party", observed=True)["duration"].sum()
     total = int(sums.sum())
     shares: list[tuple[str, float]] = []
-    for party, words in analysis.pieces.PARTIES.items():
+    for party, words in analysis.cause.PARTIES.items():
         share = sums.get(str(party), 0) / total
         if share:
             shares.append((words, float(share)))
@@ -72,9 +72,9 @@ def _causes(gaps: pd.DataFrame, idle: int) -> Iterator[Context]:
     """
     sums = analysis.by_cause(gaps)
     for cause in sorted(
-        sums, key=lambda kind: (kind is analysis.pieces.Cause.UNATTRIBUTED, -sums[kind])
+        sums, key=lambda kind: (kind is analysis.cause.Cause.UNATTRIBUTED, -sums[kind])
     ):
-        if not sums[cause] and cause is not analysis.pieces.Cause.UNATTRIBUTED:
+        if not sums[cause] and cause is not analysis.cause.Cause.UNATTRIBUTED:
             continue
         is_of_cause = (gaps["cause"] == str(cause)).to_numpy()
         pieces = gaps[is_of_cause]
@@ -85,7 +85,7 @@ def _causes(gaps: pd.DataFrame, idle: int) -> Iterator[Context]:
         share = sums[cause] / idle
         during = _during(pieces, sums[cause])
         yield {
-            "cause": analysis.pieces.CAUSES[cause],
+            "cause": analysis.cause.CAUSES[cause],
             "count": len(pieces),
             "total": sums[cause],
             "share": share,

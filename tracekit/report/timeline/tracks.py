@@ -35,8 +35,8 @@ def idle(tables: Tables) -> Track | str:
             reason = "the target's work covers all of the window"
         return f"No idle gaps: {reason.rstrip('.')}."
     gaps = gap_rows.frame
-    causes = {str(cause): text for cause, text in analysis.pieces.CAUSES.items()}
-    parties = {str(party): text for party, text in analysis.pieces.PARTIES.items()}
+    causes = {str(cause): text for cause, text in analysis.cause.CAUSES.items()}
+    parties = {str(party): text for party, text in analysis.cause.PARTIES.items()}
     cause_texts = gaps["cause"].map(causes)
     labels = cause_texts.fillna(gaps["cause"])
     during = gaps["during"].replace("", pd.NA)
