@@ -4,15 +4,17 @@
 """
 
 import dataclasses
+import io
 import re
 import tomllib
 from collections.abc import Callable, Container, Iterator, Mapping
+from contextlib import redirect_stdout
 from functools import partial
 from pathlib import Path
 
 import pytest
-import typer.testing
 
+from command_line import iterate_commands
 from json_documents import schema_page
 from tracekit.analysis.given import recorded_tables
 from tracekit.analysis.inject import thresholds
@@ -39,28 +41,18 @@ ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "docs" / "reference"
 
 
-def paths(app: typer.Typer, head: tuple[str, ...] = ()) -> Iterator[str]:
-    """Yield the whole names of all commands and groups."""
-    for command in app.registered_commands:
-        yield " ".join((*head, str(command.name)))
-    for group in app.registered_groups:
-        path = (*head, str(group.name))
-        yield " ".join(path)
-        assert group.typer_instance is not None
-        yield from paths(group.typer_instance, path)
-
-
-COMMANDS = sorted(paths(application([])))
+COMMANDS = sorted(name for name, _ in iterate_commands())
 
 
 def help_of(*words: str) -> str:
     arguments = [*words, "--help"]
-    runner = typer.testing.CliRunner()
-    result = runner.invoke(
-        application(arguments), arguments, prog_name="tracekit", terminal_width=90
-    )
-    assert result.exit_code == 0, result.output
-    return "\n".join(line.rstrip() for line in result.output.strip().splitlines())
+    output = io.StringIO()
+    with redirect_stdout(output):
+        end = application(arguments).main(
+            arguments, prog_name="tracekit", terminal_width=90, standalone_mode=False
+        )
+    assert not end, end
+    return "\n".join(line.rstrip() for line in output.getvalue().strip().splitlines())
 
 
 def commands_page() -> str:

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
 from children import running, started_since
-from command_line import run
+from command_line import iterate_commands, run
 from devices import device
 from every_command import (
     IN_RUN,
@@ -27,7 +26,6 @@ from every_command import (
     output_of,
     signal_at_event,
 )
-from tracekit.cli.main import application
 
 FILES = [name for name in LINES if "." in output_of(name)]
 FOLDERS = [name for name in LINES if output_of(name) == "OUT"]
@@ -84,17 +82,9 @@ def read_error(result: Any) -> str:
     return errors[0]
 
 
-def commands(app: typer.Typer, path: tuple[str, ...] = ()) -> Iterator[str]:
-    for command in app.registered_commands:
-        yield " ".join((*path, str(command.name)))
-    for group in app.registered_groups:
-        assert group.typer_instance is not None
-        yield from commands(group.typer_instance, (*path, str(group.name)))
-
-
 def test_every_command_is_here() -> None:
     lines = [f"{line} " for line in LINES.values()]
-    for name in commands(application([])):
+    for name in [name for name, _ in iterate_commands()]:
         assert any(line.startswith(f"{name} ") for line in lines), name
 
 

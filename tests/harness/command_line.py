@@ -1,9 +1,11 @@
 """The command line, run in the process of the tests."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tracekit.cli.main import main
+from tracekit.cli.main import application, main
+from tracekit.cli.tree import LazyCommand
 
 
 def run(*arguments: str | Path) -> int:
@@ -12,6 +14,17 @@ def run(*arguments: str | Path) -> int:
     except SystemExit as end:
         return int(end.code or 0)
     return 0
+
+
+def iterate_commands(group: Any = None, head: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield all commands and groups of commands, each with its whole name."""
+    if group is None:
+        group = application([])
+    for name, entry in group.commands.items():
+        command = entry.load() if isinstance(entry, LazyCommand) else entry
+        yield f"{head}{name}", command
+        if hasattr(command, "commands"):
+            yield from iterate_commands(command, f"{head}{name} ")
 
 
 def join_stderr(outcome: Any) -> str:

@@ -1,4 +1,7 @@
-"""All output for people: progress on stderr, results on stdout, exit codes. Nothing else prints."""
+"""All output for people: progress on stderr, results on stdout, exit codes. Nothing else prints.
+
+Each start imports this module: the functions that need documents and files import them.
+"""
 
 import sys
 from collections.abc import Generator, Iterable, Sequence
@@ -10,23 +13,14 @@ from time import monotonic
 from typing import TYPE_CHECKING, BinaryIO
 
 from tracekit import analysis, record, tables
-from tracekit.base import (
-    InputError,
-    Recording,
-    TracekitError,
-    files,
-    streams,
-)
-from tracekit.base import (
-    documents as base_documents,
-)
-from tracekit.cli import answers
+from tracekit.base import InputError, TracekitError, streams
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
     from rich.text import Text
 
+    from tracekit.base import Recording
     from tracekit.cli import summaries
 
 
@@ -163,7 +157,7 @@ def progress(stage: str) -> "Generator[record.Progress]":
     _say(("✓", "green"), f" {stage} ", (elapsed_text, "dim"))
 
 
-def show(result: "analysis.Result", recording: Recording, *, json: bool = False) -> None:
+def show(result: "analysis.Result", recording: "Recording", *, json: bool = False) -> None:
     """Print the result: the numbers, the findings in words, and the paths of its files."""
     if json:
         show_json(result)
@@ -225,10 +219,12 @@ def _show_unfinished_stages(result: "analysis.Result") -> None:
 
 
 def show_folders(
-    recordings: Sequence[Recording], follow: str, warnings: Sequence[str], *, json: bool
+    recordings: "Sequence[Recording]", follow: str, warnings: Sequence[str], *, json: bool
 ) -> None:
     """Print each run's folder, the command that comes next, and remarks on the recordings."""
     if json:
+        from tracekit.cli import answers
+
         folders = tuple(str(recording.folder) for recording in recordings)
         show_json(answers.RunFolders(folders, f"tracekit {follow}", tuple(warnings)))
         return
@@ -242,6 +238,8 @@ def show_folders(
 def show_files(paths: Sequence[Path], warnings: Sequence[str] = (), *, json: bool) -> None:
     """Print the paths of written files on stdout, and remarks on their content."""
     if json:
+        from tracekit.cli import answers
+
         show_json(answers.WrittenFiles(tuple(map(str, paths)), tuple(warnings)))
         return
     for file in paths:
@@ -249,8 +247,10 @@ def show_files(paths: Sequence[Path], warnings: Sequence[str] = (), *, json: boo
     show_remarks(warnings)
 
 
-def show_next(command: str, recording: Recording) -> None:
+def show_next(command: str, recording: "Recording") -> None:
     """Print the next command of a run on stderr."""
+    from tracekit.base import files
+
     folder_text = files.quote_path(recording.folder)
     show_hint(f"Go on with: tracekit {command} {folder_text}")
 
@@ -259,6 +259,8 @@ def show_next(command: str, recording: Recording) -> None:
 def open_output(file: Path) -> Generator[BinaryIO]:
     """Open a file that is written as a whole or not at all, or stdout for `-`."""
     if file != STDOUT:
+        from tracekit.base import files
+
         with files.replacing(file) as opened:
             yield opened
         return
@@ -296,12 +298,14 @@ def show_json(value: object) -> None:
     """Print a document as indented JSON; it has a `format`, which is 1 unless it says another."""
     from msgspec import to_builtins
 
+    from tracekit.base import documents
+
     document = value
     if not hasattr(value, "format"):
         fields = to_builtins(value, enc_hook=str)
         document = {"format": 1, **fields}
     _current().has_document = True
-    sys.stdout.write(base_documents.encode_json(document).decode())
+    sys.stdout.write(documents.encode_json(document).decode())
 
 
 def show_summary(summary: object) -> None:
@@ -469,7 +473,9 @@ def _join_names(names: Sequence[str]) -> str:
     return f"{first_names} and {other_count} more"
 
 
-def _show_paths(recording: Recording) -> None:
+def _show_paths(recording: "Recording") -> None:
+    from tracekit.base import files
+
     opener = "xdg-open"
     if sys.platform == "darwin":
         opener = "open"

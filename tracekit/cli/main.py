@@ -19,31 +19,9 @@ from tracekit.base import (
     ToolError,
     TracekitError,
     UsageError,
-    files,
     streams,
 )
-from tracekit.cli import (
-    batch,
-    bench,
-    chip,
-    compare,
-    console,
-    convert,
-    demo,
-    doctor,
-    gate,
-    history,
-    names,
-    nightly,
-    prune,
-    query,
-    redact,
-    show,
-    stages,
-    verify,
-    whole,
-)
-from tracekit.cli.options import FileCommand, add_plan_options, named_workload
+from tracekit.cli import console, names, tree
 
 _OUR_BUG = 70
 _STOPPING = [number for number in signal.Signals if number.name in {"SIGINT", "SIGTERM", "SIGHUP"}]
@@ -95,113 +73,13 @@ class _Root(typer.core.TyperGroup):
                 formatter.write_dl(rows)
 
 
-Registered = FileCommand | typer.Typer
-"""A command's function, or a group that has options of its own."""
-
-_TREE: dict[str, Registered] = {}
-"""All commands and groups by their path, in the order of the help."""
-
-_TREE["capture"] = stages.capture
-_TREE["record"] = stages.record
-_TREE["export"] = stages.export
-_TREE["analyze"] = stages.analyze
-_TREE["report"] = stages.report
-_TREE["import"] = stages.import_
-_TREE["demo"] = demo.demo
-_TREE["open"] = show.open_
-_TREE["tables"] = show.tables
-_TREE["query"] = query.query
-_TREE["convert"] = convert.convert
-_TREE["batch"] = batch.batch
-_TREE["compare"] = compare.compare
-_TREE["doctor"] = doctor.doctor
-_TREE["bench run"] = bench.run
-_TREE["bench ab"] = compare.ab
-_TREE["bench tune"] = bench.tune
-_TREE["bench chip"] = chip.chip
-_TREE["nightly run"] = nightly.run
-_TREE["nightly init"] = nightly.init
-_TREE["nightly rehearse"] = nightly.rehearse
-_TREE["nightly install"] = nightly.install
-_TREE["nightly status"] = nightly.status
-_TREE["nightly uninstall"] = nightly.uninstall
-_TREE["nightly history"] = history.app
-_TREE["nightly baseline"] = history.baseline_app
-_TREE["nightly gate"] = gate.gate
-_TREE["kernel verify"] = verify.verify_kernel
-_TREE["kernel parity"] = verify.parity
-_TREE["list workloads"] = show.workloads
-_TREE["list rules"] = show.rules
-_TREE["list templates"] = doctor.app
-_TREE["runs index"] = query.index
-_TREE["runs verify"] = whole.verify
-_TREE["runs recover"] = stages.recover
-_TREE["runs prune"] = prune.prune
-_TREE["runs redact"] = redact.redact
-
-_CLASSES: dict[str, type[typer.core.TyperCommand]] = {"bench ab": compare.Sides}
-
-
-def application(arguments: Sequence[str]) -> typer.Typer:
-    """Return the command line, with the options of the workload that the arguments name."""
-    tree = _add_options(_named_part(arguments), arguments)
-    app = _group(cls=_Root, context_settings={"help_option_names": ["-h", "--help"]})
+def application(words: Sequence[str]) -> typer.core.TyperGroup:
+    """Return the command line, with the options of the workload that its words name."""
+    app = tree.make_app(cls=_Root, context_settings={"help_option_names": ["-h", "--help"]})
     app.callback()(_global_options)
-    groups: dict[str, typer.Typer] = {}
-    for path, registered in tree.items():
-        group_name, _, name = path.rpartition(" ")
-        parent = app
-        if group_name:
-            if group_name not in groups:
-                groups[group_name] = _group(help=names.GROUPS[group_name])
-                app.add_typer(groups[group_name], name=group_name)
-            parent = groups[group_name]
-        if isinstance(registered, typer.Typer):
-            parent.add_typer(registered, name=name)
-        else:
-            parent.command(name, cls=_CLASSES.get(path))(registered)
-    return app
-
-
-def _group(**settings: Any) -> typer.Typer:
-    return typer.Typer(
-        no_args_is_help=True,
-        # Plain help starts in a third of the time.
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-        **settings,
-    )
-
-
-def _named_part(arguments: Sequence[str]) -> dict[str, Registered]:
-    """Return the commands that the arguments name, or all of them.
-
-    At each start typer prepares all commands that it is given: the one that is named is enough.
-    """
-    for count in (2, 1):
-        part = dict(_TREE)
-        for path in _TREE:
-            if not _begins_with(arguments, path.split()[:count]):
-                del part[path]
-        if part:
-            return part
-    return _TREE
-
-
-def _add_options(tree: dict[str, Registered], arguments: Sequence[str]) -> dict[str, Registered]:
-    """Return commands with the options of the workload or the check that the arguments name."""
-    complete_tree = dict(tree)
-    workload = None
-    if arguments[:1] in (["capture"], ["record"]):
-        workload = named_workload(arguments[1:])
-    for path, command in (("capture", stages.capture), ("record", stages.record)):
-        if path in tree:
-            complete_tree[path] = add_plan_options(command, workload)
-    path = "kernel verify"
-    if path in tree:
-        is_named = _begins_with(arguments, path.split())
-        complete_tree[path] = verify.with_parameters(arguments[2:] if is_named else [])
-    return complete_tree
+    root: Any = typer.main.get_command(app)
+    tree.add_commands(root, words)
+    return root
 
 
 def _begins_with(arguments: Sequence[str], words: Sequence[str]) -> bool:
@@ -216,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     given_words = sys.argv[1:] if arguments is None else list(arguments)
     own_words, output_style = _read_output_style(given_words)
-    words, note = names.translate(own_words, _subcommands(own_words))
+    words, note = names.translate(own_words, tree.find_subcommands(own_words[:1]))
     try:
         with _taking_turns, streams.guard_streams(), console.invocation(output_style), _logging():
             _run(words, note)
@@ -244,16 +122,6 @@ def _read_output_style(words: Sequence[str]) -> tuple[list[str], console.OutputS
     return [*kept_words, *words[end:]], output_style
 
 
-def _subcommands(words: Sequence[str]) -> set[str]:
-    """Return the names of the group that the first word names."""
-    subcommands: set[str] = set()
-    for path in _TREE:
-        group, _, name = path.partition(" ")
-        if [group] == list(words[:1]):
-            subcommands.add(name)
-    return subcommands
-
-
 def _run(words: Sequence[str], note: str) -> None:
     try:
         try:
@@ -262,7 +130,7 @@ def _run(words: Sequence[str], note: str) -> None:
             with _interruptible():
                 if note:
                     sys.stderr.write(f"{note}\n")  # without rich, as for help
-                command = typer.main.get_command(application(words))  # sets no hook of Python
+                command = application(words)  # sets no hook of Python
                 command(words, prog_name="tracekit")
         except SystemExit as end:
             if isinstance(end.code, int):
@@ -275,6 +143,8 @@ def _run(words: Sequence[str], note: str) -> None:
     except OSError as error:
         if error.errno not in _PLACES:
             _report_bug()
+        from tracekit.base import files
+
         file_name = error.filename or "A file"
         message = f"{file_name}: {error.strerror}."
         hint = files.remedy(error)
