@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from tracekit.analysis import Result
+import pandas as pd
+
+from tracekit.analysis import Given, Result
 from tracekit.base import Provenance, Recording, markup
 from tracekit.pipeline import analyze, tables_of
 from tracekit.tables import Tables
@@ -43,6 +45,14 @@ class Run:
     def tables(self) -> Tables:
         """The normalized tables, by name; times in ns from the start of the trace."""
         return tables_of(self.recording)
+
+    @cached_property
+    def gaps(self) -> pd.DataFrame:
+        """A row for each gap in the target's GPU work: its cause and the work around it; ns.
+
+        Raise Unavailable if the gaps cannot be told. The columns are those of the table in queries.
+        """
+        return Given(self.tables, self.provenance)["gap_list"]
 
     @property
     def result(self) -> Result:

@@ -12,14 +12,14 @@ from every_command import IN_RUN, LINES, World, command_of, copy_world, make_wor
 from json_documents import WITHOUT_SCHEMA, type_of_line
 from tracekit.analysis.result import Better, Measurement, Result, RuleCheck, Status
 from tracekit.analysis.rule import Evidence, Fact, Finding
-from tracekit.base.recording import Process, Provenance
-from tracekit.cli.summaries import (
+from tracekit.app.summaries import (
     MOST_BYTES,
     evidence_of,
     select_rule,
     summarize_result,
     summary_lines,
 )
+from tracekit.base.recording import Process, Provenance
 from tracekit.tables import Severity
 
 # Commands that start workers or measure; and lines that print another document.

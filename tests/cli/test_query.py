@@ -27,12 +27,30 @@ def test_the_first_rows_go_to_stdout_and_others_are_counted(tracekit: Any, impor
 
 
 def test_all_rows_are_written_into_a_file(tracekit: Any, imported: Path, tmp_path: Path) -> None:
-    readers = {"parquet": pd.read_parquet, "csv": pd.read_csv, "json": pd.read_json}
+    readers = {
+        "parquet": pd.read_parquet,
+        "csv": pd.read_csv,
+        "json": pd.read_json,
+        "arrow": pd.read_feather,
+    }
     for suffix, read in readers.items():
         file = tmp_path / f"sums.{suffix}"
         result = tracekit("query", SUM, imported, "--output", file)
         assert (result.code, result.out.strip()) == (0, str(file))
         assert read(file)["total"].tolist() == [1, 20], suffix
+
+
+def test_a_large_answer_on_stdout_announces_its_size_and_is_limited(
+    tracekit: Any, imported: Path
+) -> None:
+    many = "select range n, 'words' t from range(2000)"
+    whole = tracekit("query", many, imported, "--output", "-")
+    size = f"The answer has {len(whole.out) / 1024:.3g} KiB"
+    assert size in whole.err
+    assert "--limit N" in whole.err
+    first = tracekit("query", many, imported, "--output", "-", "--limit", 2)
+    assert (first.out.split(), first.err) == (["n,t", "0,words", "1,words"], "")
+    assert_error(tracekit("query", many, imported, "--limit", 2), 2, "--limit is for --output.")
 
 
 def test_every_type_of_duckdb_is_printed(tracekit: Any, imported: Path) -> None:
@@ -45,9 +63,12 @@ def test_every_type_of_duckdb_is_printed(tracekit: Any, imported: Path) -> None:
 def test_tables_are_listed(tracekit: Any, imported: Path) -> None:
     result = tracekit("query", "--list", imported)
     listed = [line.split("\t")[:2] for line in result.out.splitlines()]
-    assert listed[:3] == [["runs", "1"], ["metrics", "0"], ["findings", "0"]]
-    assert ["gpu_intervals", "1"] in listed[3:]
-    assert all(runs == "1" for _, runs in listed[3:])
+    assert listed[:5] == [
+        ["runs", "1"],
+        *([name, "0"] for name in ("metrics", "findings", "evidence", "checks")),
+    ]
+    assert ["gpu_intervals", "1"] in listed[5:]
+    assert all(runs == "1" for _, runs in listed[5:])
 
 
 def test_errors_are_a_sentence_and_a_code(tracekit: Any, imported: Path) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 
 from tracekit.analysis.result import Result
+from tracekit.app import summaries
 from tracekit.base.recording import Provenance
-from tracekit.cli import answers, summaries
+from tracekit.cli import answers
 from tracekit.cli.console import ErrorDocument
 from tracekit.compare.compare import Comparison
 from tracekit.nightly.dry_run import NightPreview

@@ -17,10 +17,9 @@ from .given import DERIVED as DERIVED
 from .given import Given as Given
 from .given import recorded_tables as recorded_tables
 from .idle import cause as cause
+from .idle import listing as listing
+from .idle import sums as sums
 from .idle.sources import unsure as unsure
-from .idle.sums import by_cause as by_cause
-from .idle.sums import idle_time as idle_time
-from .idle.sums import loaded_time as loaded_time
 from .inject import Unavailable as Unavailable
 from .inject import asked_tables as asked_tables
 from .inject import inject as inject

@@ -31,6 +31,7 @@ from tracekit.analysis.growth import growth_of
 from tracekit.analysis.handover import handover_of
 from tracekit.analysis.happenings import happenings
 from tracekit.analysis.idle.gaps import gaps_table, loaded_table
+from tracekit.analysis.idle.listing import list_gaps
 from tracekit.analysis.idle.samples import meanwhile_table
 from tracekit.analysis.idle.sources import causes_table
 from tracekit.analysis.idle.sums import by_cause, by_party
@@ -207,6 +208,7 @@ DERIVED: Mapping[str, Callable[..., Any]] = {
     "loaded": loaded_table,
     "waits": waits_table,
     "gaps": gaps_table,
+    "gap_list": list_gaps,
     "shares": by_cause,
     "parties": by_party,
     "causes": causes_table,

@@ -1,4 +1,5 @@
 from . import demo as demo
 from . import functions as functions
 from . import runs as runs
+from . import summaries as summaries
 from . import summary as summary

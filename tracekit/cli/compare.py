@@ -11,7 +11,7 @@ import typer.core
 import tracekit.compare as comparison
 from tracekit import app, nightly, record, workload
 from tracekit.base import UsageError, Verdict, files, outputs, redaction
-from tracekit.cli import completion, console, options, summaries
+from tracekit.cli import completion, console, options
 from tracekit.cli.options import argument, flag, option
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def compare(
             if html is not None:
                 _write(html, compared_runs.render_page())
     if json_summary:
-        console.show_summary(summaries.summarize_comparison(compared_runs.comparison))
+        console.show_summary(app.summaries.summarize_comparison(compared_runs.comparison))
     else:
         _show(compared_runs.comparison, json=json)
     if html is not None and open_page:

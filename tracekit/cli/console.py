@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
+    from tracekit import app
     from tracekit.base import Recording
-    from tracekit.cli import summaries
 
 
 STDOUT = Path("-")
@@ -192,7 +192,7 @@ def show_rule(result: "analysis.Result", rule: str) -> None:
         _show_findings(result)
 
 
-def show_evidence(document: "summaries.EvidenceDocument", *, json: bool) -> None:
+def show_evidence(document: "app.summaries.EvidenceDocument", *, json: bool) -> None:
     """Print the windows of a finding, as a table or as JSON."""
     if json:
         show_json(document)

@@ -7,9 +7,10 @@ from typing import Annotated, Literal
 import typer
 
 from tracekit import record
+from tracekit.app import summaries
 from tracekit.base import InconclusiveError, InterruptedRunError, UsageError, outputs
 from tracekit.base import files as base_files
-from tracekit.cli import answers, console, options, summaries
+from tracekit.cli import answers, console, options
 from tracekit.cli.options import argument, flag, option
 from tracekit.workload import plan
 

@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 import tracekit.compare as comparison
-from tracekit import nightly
+from tracekit import app, nightly
 from tracekit.base import TracekitError, UsageError, outputs, units
-from tracekit.cli import completion, console, options, summaries
+from tracekit.cli import completion, console, options
 from tracekit.cli.options import argument, flag, option
 
 _MEANT = (
@@ -198,7 +198,7 @@ def _deliver(report: "nightly.GateReport", destinations: _Destinations, remedy: 
 
 def _show(report: "nightly.GateReport", destinations: _Destinations) -> None:
     if destinations.summary:
-        console.show_summary(summaries.summarize_report(report))
+        console.show_summary(app.summaries.summarize_report(report))
     elif destinations.json:
         console.show_json(report)
     elif destinations.printed:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from tracekit import app, fleet
-from tracekit.base import UsageError, files, outputs
+from tracekit.base import UsageError, files, outputs, units
 from tracekit.cli import answers, console, options
 from tracekit.cli.options import argument, flag, option
 
@@ -61,10 +61,12 @@ Sources = Annotated[
     ),
 ]
 Output = Annotated[
-    str | None, option("FILE|-", "Write all rows: .parquet, .csv, .json; - is stdout.")
+    str | None, option("FILE|-", "Write all rows: .parquet, .csv, .json, .arrow; - is stdout.")
 ]
+Limit = Annotated[int | None, option("N", "Write the first N rows, with --output.", min=1)]
+FormName = Literal["parquet", "csv", "json", "arrow"]
 Form = Annotated[
-    Literal["parquet", "csv", "json"] | None,
+    FormName | None,
     typer.Option("--format", help="Format, if FILE's extension does not give it."),
 ]
 Rows = Annotated[int, option("N", "Rows to show.", min=1)]
@@ -77,6 +79,7 @@ def query(
     *,
     output: Output = None,
     form: Form = None,
+    limit: Limit = None,
     rows: Rows = 20,
     run_number: options.RunNumber = None,
     list_: QueryList = False,
@@ -86,12 +89,12 @@ def query(
     """Query the tables of all runs in SQL.
 
     Every table that `tracekit tables` lists can be queried. It has the rows of all runs, and begins
-    with the columns `run` and `run_path`. The tables `runs`, `metrics`, `findings` and
-    `batch_results` describe the runs themselves. Times are int64 nanoseconds. A table is made when
-    a query first names it, and cached. Runs that lack it or cannot be read are left out, and named
-    in a warning; if damage cost rows or names, the exit code is 3. The table `losses` lists the
-    losses of all tables, and a query of it reads them all. If a bundle is not imported, its last
-    run is read, or the one that --run names.
+    with the columns `run` and `run_path`. The tables `runs`, `metrics`, `findings`, `evidence`,
+    `checks`, `gaps` and `batch_results` describe the runs themselves. Times are int64 nanoseconds.
+    A table is made when a query first names it, and cached. Runs that lack it or cannot be read are
+    left out, and named in a warning; if damage cost rows or names, the exit code is 3. The table
+    `losses` lists the losses of all tables, and a query of it reads them all. If a bundle is not
+    imported, its last run is read, or the one that --run names.
 
     A query can only read: it cannot write, change settings, load extensions or open files other
     than the tables of the given runs.
@@ -108,11 +111,7 @@ def query(
             hint='tracekit query "select * from runs"; --list lists the tables.',
         )
 
-    if form is not None and output is None:
-        output = _STDOUT
-    output_form = None
-    if output is not None:
-        output_form = fleet.QueryResult.choose_form(output, form)
+    output, output_form = _choose_output(output, form, limit)
     output_files = _files_of(output, json=json)
     with (
         outputs.writing(output_files, places, force=force),
@@ -122,8 +121,7 @@ def query(
     ):
         progress("asking")
         if output is not None and output_form is not None:
-            with console.open_output(Path(output)) as file:
-                answer.write(file, output_form)
+            _write(answer, output, output_form, limit)
             if output != _STDOUT:
                 console.show_files([Path(output)], warnings, json=json)
         elif json:
@@ -134,6 +132,41 @@ def query(
 
 
 _STDOUT = str(console.STDOUT)
+
+
+def _choose_output(
+    output: str | None, form: Form, limit: int | None
+) -> tuple[str | None, FormName | None]:
+    """Return the place of the rows and their format; both None if the rows are shown."""
+    if form is not None and output is None:
+        output = _STDOUT
+    if output is None:
+        if limit is not None:
+            raise UsageError(
+                "--limit is for --output.", hint="--rows is the number of rows that are shown."
+            )
+        return None, None
+    return output, fleet.QueryResult.choose_form(output, form)
+
+
+def _write(
+    answer: "fleet.QueryResult", output: str, output_form: FormName, limit: int | None
+) -> None:
+    with console.open_output(Path(output)) as file:
+        announce = _announce if output == _STDOUT else None
+        answer.write(file, output_form, limit, announce)
+
+
+_MANY = 10_000  # bytes from which a size is worth a remark
+
+
+def _announce(size: int) -> None:
+    """Say how large an answer is before it is printed."""
+    if size > _MANY:
+        console.show_hint(
+            f"The answer has {units.size(size)}; --limit N prints the first N rows, and "
+            "--output FILE writes a file."
+        )
 
 
 def _files_of(output: str | None, *, json: bool) -> list[Path]:

@@ -12,7 +12,7 @@ from tracekit import analysis, app
 from tracekit import record as record_room
 from tracekit import tables as traces
 from tracekit.base import Recording, UsageError, files, outputs, require
-from tracekit.cli import completion, console, options, summaries
+from tracekit.cli import completion, console, options
 from tracekit.cli.options import argument, flag, option
 from tracekit.workload import Plan
 from tracekit.workload import plan as workload_plan
@@ -216,13 +216,13 @@ class _ResultView:
     def print_result(self, recording: Recording, result: "analysis.Result") -> None:
         """Print this part of the result of a run."""
         if self.evidence is not None:
-            evidence = summaries.evidence_of(result, self.evidence)
+            evidence = app.summaries.evidence_of(result, self.evidence)
             console.show_evidence(evidence, json=self.json)
             return
         if self.rule is not None:
-            result = summaries.select_rule(result, self.rule)
+            result = app.summaries.select_rule(result, self.rule)
         if self.json_summary:
-            console.show_summary(summaries.summarize_result(result, recording.folder.name))
+            console.show_summary(app.summaries.summarize_result(result, recording.folder.name))
         elif self.rule is not None and not self.json:
             console.show_rule(result, self.rule)
         else:
@@ -304,11 +304,11 @@ def _show_results(
             result = analysis.Result.load(recording.result_file)
             name = recording.folder.name
             if evidence is not None:
-                console.show_evidence(summaries.evidence_of(result, evidence), json=json)
+                console.show_evidence(app.summaries.evidence_of(result, evidence), json=json)
             elif json:
-                console.show_summary(summaries.summarize_result(result, name))
+                console.show_summary(app.summaries.summarize_result(result, name))
             else:
-                for line in summaries.summary_lines(result, name):
+                for line in app.summaries.summary_lines(result, name):
                     console.show_line(line)
 
 

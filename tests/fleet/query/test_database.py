@@ -127,3 +127,25 @@ def test_the_format_is_given_or_in_the_name() -> None:
 def test_settings_last_to_the_end(database: QueryDatabase) -> None:
     with pytest.raises(duckdb.Error, match="locked"):
         database.connection.execute("SET memory_limit = '1TB'")
+
+
+def test_arrow_holds_the_types_of_parquet_in_batches(database: QueryDatabase) -> None:
+    sql = "select range::bigint as n, sum(7::bigint) over () as total, 'a' as t from range(150000)"
+    with pa.ipc.open_file(write_query(database, sql, "arrow")) as reader:
+        assert reader.num_record_batches > 1
+        table = reader.read_all()
+    parquet_table = pq.read_table(io.BytesIO(write_query(database, sql, "parquet")))
+    assert table.equals(parquet_table)
+    assert table["n"].to_pylist() == list(range(150_000))
+
+
+def test_the_size_is_announced_before_the_first_byte(database: QueryDatabase) -> None:
+    for form in ("csv", "json", "parquet", "arrow"):
+        file = io.BytesIO()
+        sizes: list[tuple[int, int]] = []
+
+        def announce(size: int, file: io.BytesIO = file, sizes: Any = sizes) -> None:
+            sizes.append((size, file.tell()))
+
+        QueryResult(database, NUMBERS).write(file, form, 10, announce)
+        assert sizes == [(len(file.getvalue()), 0)], form

@@ -7,8 +7,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tracekit.analysis.result import Result, RuleCheck, Status
+from tracekit.analysis.rule import Evidence, Finding, Severity
+from tracekit.base.documents import save
 from tracekit.base.errors import InputError, RecordingError
-from tracekit.base.recording import Stage
+from tracekit.base.recording import Recording, Stage
 from tracekit.fleet.batch.results import BatchRow, RowFinding, as_table
 from tracekit.fleet.query import overviews
 from tracekit.fleet.query.views import listing
@@ -175,3 +178,50 @@ def test_tables_are_listed_with_their_runs(out: Path, analyzed: Any, run: Any) -
     columns = {name: columns for name, _, columns in views}
     assert columns["gpu_intervals"][:4] == ["run", "run_path", "start", "duration"]
     assert warnings[0].startswith("every table of b is left out: ")
+
+
+def test_windows_and_checks_are_tables(run: Any, ask: Any) -> None:
+    folder = run("a", [(0, 10, 7, "python3")])
+    windows = (Evidence("gpu_intervals", 10, 30, "late"), Evidence("submissions", 40, 40))
+    finding = Finding("bubbles", Severity.WARNING, "Idle.", "Commit.", windows, cause="host")
+    checks = (
+        RuleCheck("bubbles", Status.FOUND),
+        RuleCheck("low-occupancy", Status.ABSTAINED, "no counters.", "tracekit capture …"),
+    )
+    recording = Recording(folder)
+    result = Result(recording.provenance(), findings=(finding, finding), checks=checks)
+    save(recording.result_file, result)
+    rows = ask("select * exclude (run, run_path) from evidence order by all", folder)
+    assert [tuple(window.values()) for window in rows] == [
+        (1, "bubbles", "gpu_intervals", 10, 20, "late"),
+        (1, "bubbles", "submissions", 40, 0, None),
+        (2, "bubbles", "gpu_intervals", 10, 20, "late"),
+        (2, "bubbles", "submissions", 40, 0, None),
+    ]
+    rows = ask("select rule, status, reason, remedy from checks order by rule", folder)
+    assert [tuple(check.values()) for check in rows] == [
+        ("bubbles", "found", None, None),
+        ("low-occupancy", "abstained", "no counters.", "tracekit capture …"),
+    ]
+    [first, _] = ask("select finding, cause, lever from findings order by finding", folder)
+    assert tuple(first.values()) == (1, "host", None)
+
+
+def test_a_batch_keeps_no_windows_and_no_checks(out: Path, ask: Any) -> None:
+    for name in ("evidence", "checks"):
+        assert ask(f"from {name}", out) == [], name
+        assert f"{name} of {out.name} is left out: a batch does not keep its {name}." in ask.said
+
+
+def test_the_longest_gap_and_its_cause_are_one_query(run: Any, ask: Any) -> None:
+    rows = [(0, 10, 7, "python3"), (50, 10, 7, "python3"), (65, 10, 7, "python3")]
+    folder = run("a", rows)
+    run("b", [(0, 10, 8, "other")])
+    [gap] = ask("select * from gaps order by duration desc limit 1", folder)
+    assert (gap["run"], gap["start"], gap["duration"]) == ("a", 10, 40)
+    assert gap["cause"] is not None
+    whole_folder = folder.parent
+    assert ask("select count(*) n from gaps", whole_folder) == [{"n": 2}]
+    assert "gaps of b is left out: " in ask.said[0]
+    views, _ = listing([whole_folder])
+    assert {name: count for name, count, _ in views}["gaps"] == 2

@@ -12,13 +12,19 @@ from typing import BinaryIO, Literal, TypeVar
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 from duckdb.sqltypes import DuckDBPyType
 
 from tracekit.base import UsageError, streams
 from tracekit.tables import labels
 
-Form = Literal["parquet", "csv", "json"]
-FORMS: Mapping[str, Form] = {".parquet": "parquet", ".csv": "csv", ".json": "json"}
+Form = Literal["parquet", "csv", "json", "arrow"]
+FORMS: Mapping[str, Form] = {
+    ".parquet": "parquet",
+    ".csv": "csv",
+    ".json": "json",
+    ".arrow": "arrow",
+}
 _OPTIONS = {
     "parquet": "FORMAT parquet, COMPRESSION zstd",
     "csv": "FORMAT csv",
@@ -146,18 +152,32 @@ class QueryResult:
         """Return the requested format, or without one that of the file's name; `-` is CSV."""
         return form_of(output, form)
 
-    def write(self, file: BinaryIO, form: Form, max_rows: int | None = None) -> None:
+    def write(
+        self,
+        file: BinaryIO,
+        form: Form,
+        max_rows: int | None = None,
+        announce: Callable[[int], None] | None = None,
+    ) -> None:
         """Write all rows, or the first ones, as DuckDB does.
 
-        CSV has lists, maps and structs as JSON, and JSON is an array of objects. Parquet holds
-        integers of 128 bits as decimals.
+        CSV has lists, maps and structs as JSON, and JSON is an array of objects. Parquet and Arrow
+        hold integers of 128 bits as decimals; Arrow is a file of record batches, which
+        `pyarrow.ipc.open_file` reads. `announce` is called with the number of bytes before the
+        first one is written.
         """
-        path = self._database.workshop / f"answer.{form}"
-        selection = self._select(form)
+        is_arrow = form == "arrow"
+        stored_form: Form = "parquet" if is_arrow else form
+        path = self._database.workshop / f"answer.{stored_form}"
+        selection = self._select(stored_form)
         if max_rows is not None:
             selection = f"{selection} LIMIT {max_rows}"
         target = text(str(path))
-        self._query(f"COPY ({selection}) TO {target} ({_OPTIONS[form]})")
+        self._query(f"COPY ({selection}) TO {target} ({_OPTIONS[stored_form]})")
+        if is_arrow:
+            path = _convert_to_arrow(path)
+        if announce is not None:
+            announce(path.stat().st_size)
         with path.open("rb") as answer_file:
             shutil.copyfileobj(answer_file, file)
         path.unlink()
@@ -197,6 +217,18 @@ class QueryResult:
             cell = _cell(f"#{number}", kind.id, form)
             cells.append(f"{cell} AS {_quote_name(name)}")
         return f"SELECT {', '.join(cells)} FROM answer"
+
+
+def _convert_to_arrow(parquet_file: Path) -> Path:
+    """Write a file of Arrow record batches in place of a file of Parquet, a part at a time."""
+    arrow_file = parquet_file.with_suffix(".arrow")
+    with pq.ParquetFile(parquet_file) as source:
+        schema = source.schema_arrow
+        with pa.OSFile(str(arrow_file), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
+            for batch in source.iter_batches():
+                writer.write_batch(batch)
+    parquet_file.unlink()
+    return arrow_file
 
 
 def _cell(column: str, kind: str, form: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tracekit.analysis import METRICS, Finding, Measurement, Result
+from tracekit.analysis import METRICS, Finding, Measurement, Result, RuleCheck
 from tracekit.base import Provenance, Recording, RecordingError
 from tracekit.fleet.batch.results import device_of
 from tracekit.fleet.query.database import text, texts
@@ -41,6 +41,7 @@ def parquet(files: Sequence[Path]) -> str:
 Cells = dict[str, Any]
 _KINDS: dict[str, pa.DataType] = {
     **dict.fromkeys(("gpu_cores", "memory", "target_pid", "saving"), pa.int64()),
+    **dict.fromkeys(("finding", "start", "duration"), pa.int64()),
     **dict.fromkeys(("seconds", "value", "saving_per_token"), pa.float64()),
     "parameters": pa.map_(pa.string(), pa.string()),
     "warnings": pa.list_(pa.string()),
@@ -65,9 +66,14 @@ SCHEMAS: Mapping[str, pa.Schema] = {
     "runs": RUNS,
     "metrics": _schema("metric", "value", "unit", "better", "reason"),
     "findings": _schema(
-        *("rule", "severity", "message", "advice", "saving", "saving_per_token", "within")
+        *("finding", "rule", "severity", "cause", "lever", "message", "advice"),
+        *("saving", "saving_per_token", "within"),
     ),
+    "evidence": _schema("finding", "rule", "of_table", "start", "duration", "note"),
+    "checks": _schema("rule", "status", "reason", "remedy"),
 }
+IN_BATCHES = ("runs", "metrics", "findings")
+"""The overviews that a batch keeps; its windows and checks are not stored."""
 
 
 def rows_of(name: str, run: AskedRun, recording: Recording) -> Iterator[Cells]:
@@ -77,17 +83,33 @@ def rows_of(name: str, run: AskedRun, recording: Recording) -> Iterator[Cells]:
         raise RecordingError("it is not analyzed", hint="`tracekit analyze RUN` does it.")
     if name == "runs":
         rows = [_run(recording, provenance)]
-    elif name == "metrics":
-        result = Result.load(recording.result_file)
-        rows = [_metric(metric) for metric in result.metrics]
     else:
-        rows = [_finding(finding) for finding in Result.load(recording.result_file).findings]
+        rows = _rows_of_result(name, Result.load(recording.result_file))
     run_cells = identify_run(run)
     return (run_cells | row for row in rows)
 
 
+def _rows_of_result(name: str, result: Result) -> list[Cells]:
+    """Return the rows of a result in an overview; findings are numbered from 1 by their rank."""
+    ranked_findings = list(enumerate(result.findings, start=1))
+    match name:
+        case "metrics":
+            return [_metric(metric) for metric in result.metrics]
+        case "findings":
+            return [_finding(number, finding) for number, finding in ranked_findings]
+        case "checks":
+            return [_check(check) for check in result.checks]
+        case _:
+            rows: list[Cells] = []
+            for number, finding in ranked_findings:
+                rows += _windows(number, finding)
+            return rows
+
+
 def of_batches(name: str, batches: Sequence[AskedBatch]) -> Iterator[str]:
-    """Yield a query for the rows of an overview of each batch."""
+    """Yield a query for the rows of an overview of each batch; none if batches do not keep it."""
+    if name not in IN_BATCHES:
+        return
     units = f"(VALUES {_list_units()})"
     select = _OF_BATCH[name].replace("UNITS", units)
     for batch in batches:
@@ -192,10 +214,38 @@ def _metric(metric: Measurement) -> Cells:
     }
 
 
-def _finding(finding: Finding) -> Cells:
+def _check(check: RuleCheck) -> Cells:
     return {
+        "rule": check.rule,
+        "status": str(check.status),
+        "reason": check.reason or None,
+        "remedy": check.remedy or None,
+    }
+
+
+def _windows(number: int, finding: Finding) -> list[Cells]:
+    """Return a row for each window that shows a finding; a moment has the duration 0."""
+    rows: list[Cells] = []
+    for window in finding.evidence:
+        row: Cells = {
+            "finding": number,
+            "rule": finding.rule,
+            "of_table": window.table,
+            "start": window.start,
+            "duration": window.end - window.start,
+            "note": window.note or None,
+        }
+        rows.append(row)
+    return rows
+
+
+def _finding(number: int, finding: Finding) -> Cells:
+    return {
+        "finding": number,
         "rule": finding.rule,
         "severity": finding.severity,
+        "cause": finding.cause or None,
+        "lever": finding.lever or None,
         "message": finding.message,
         "advice": finding.advice,
         "saving": finding.saving,

@@ -10,10 +10,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracekit.base import InputError, RecordingError, TracekitError, UsageError, find_similar
+from tracekit.analysis import Given, Unavailable
+from tracekit.analysis import listing as gap_listing
+from tracekit.base import (
+    InputError,
+    Recording,
+    RecordingError,
+    TracekitError,
+    UsageError,
+    find_similar,
+)
 from tracekit.fleet.batch.results import ROW_SCHEMA
 from tracekit.fleet.query import overviews
 from tracekit.fleet.query.database import QueryDatabase
@@ -95,7 +105,11 @@ def no_table(name: str, there: Collection[str]) -> UsageError:
     return UsageError(f"There is no table {name!r}.", hint=hint)
 
 
-NAMES = (*overviews.SCHEMAS, overviews.RESULTS, *SCHEMAS)
+GAPS = "gaps"
+"""The table of gaps, which the analysis derives from other tables of a run."""
+NAMES = (*overviews.SCHEMAS, overviews.RESULTS, GAPS, *SCHEMAS)
+_GAPS_COME_FROM = "gpu_intervals"
+_HINT_OF_GAPS = "They are derived from GPU work of the target: look at `gpu_intervals`."
 View = tuple[str, int, list[str]]  # its name, how many runs have it, its columns
 
 
@@ -141,6 +155,8 @@ class Views:
                     self.omissions.note(name, recording.recording)
         if not selects:
             parts = [f"No run has a table {name} that can be read.", *self.omissions.warnings]
+            if name == GAPS:
+                raise RecordingError(" ".join(parts), hint=_HINT_OF_GAPS)
             origins = schemas.origins(SCHEMAS[name])
             raise RecordingError(
                 " ".join(parts),
@@ -168,10 +184,13 @@ class Views:
         """Return a table of a run, and note its losses; None if it is left out."""
         with tables_losses.collecting() as ledger:
             try:
-                tables = tables_of(self.opener.open_run(run))
-                table = pa.Table.from_pandas(tables[name], preserve_index=False)
+                frame = _frame(name, self.opener.open_run(run))
+                table = pa.Table.from_pandas(frame, preserve_index=False)
             except MissingTableError:
                 self.omissions.note(name, run.name)
+                table = None
+            except Unavailable as reason:
+                self.omissions.note(name, run.name, f" is left out: {reason}")
                 table = None
             except TracekitError as error:
                 words = f" is left out: {error.message}"
@@ -184,6 +203,10 @@ class Views:
         return table
 
     def _overview(self, name: str) -> list[str]:
+        if name not in overviews.IN_BATCHES:
+            for batch in self.sources.batches:
+                words = f" is left out: a batch does not keep its {name}."
+                self.omissions.note(name, batch.path.name, words)
         schema = overviews.SCHEMAS[name]
         tables = [schema.empty_table()]
         for run in self.sources.each_run(self.progress, f"{name}: "):
@@ -220,6 +243,14 @@ class Views:
                     self.omissions.note(name, recording.recording, words)
 
 
+def _frame(name: str, recording: Recording) -> pd.DataFrame:
+    """Return a table of a run, or its gaps; raise Unavailable if the analysis cannot tell them."""
+    tables = tables_of(recording)
+    if name == GAPS:
+        return Given(tables, recording.provenance())["gap_list"]
+    return tables[name]
+
+
 def listing(
     paths: Sequence[Path], progress: Progress = quiet, number: int | None = None
 ) -> tuple[list[View], tuple[str, ...]]:
@@ -245,9 +276,12 @@ def _counts(
     for run in asked_sources.each_run(progress):
         try:
             recording = opener.open_run(run)
-            counts.update(list(tables_of(recording)))
+            table_names = list(tables_of(recording))
+            counts.update(table_names)
+            if _GAPS_COME_FROM in table_names:
+                counts[GAPS] += 1
             if recording.result_file.exists():
-                counts.update(["metrics", "findings"])
+                counts.update(["metrics", "findings", "evidence", "checks"])
         except TracekitError as error:
             words = f" is left out: {error.message}"
             flaw = _flaw(error, tables_losses.Ledger())
@@ -270,6 +304,8 @@ def _views(asked_sources: Sources, counts: Counter[str]) -> Iterator[View]:
     if asked_sources.batches:
         columns = ["run", "run_path", *ROW_SCHEMA.names[1:]]
         yield overviews.RESULTS, counts[overviews.RESULTS], columns
+    if counts[GAPS]:
+        yield GAPS, counts[GAPS], ["run", "run_path", *gap_listing.GAP_COLUMNS]
     for name, schema in SCHEMAS.items():
         if counts[name]:
             column_names = [column.name for column in schema.columns]

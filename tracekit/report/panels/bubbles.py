@@ -37,11 +37,11 @@ def bubbles(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel
     if not gap_rows.is_known:
         context["absent"] = loaded_rows.absence or gap_rows.absence
     if not loaded_rows.absence:
-        context["loaded"] = analysis.loaded_time(loaded_rows.frame)
+        context["loaded"] = analysis.sums.loaded_time(loaded_rows.frame)
     if gap_rows.absence:
         return context
     gaps = gap_rows.frame
-    idle = analysis.idle_time(gaps)
+    idle = analysis.sums.idle_time(gaps)
     if idle:
         context["idle"] = idle
         context["gaps"] = gaps["gap"].nunique()
@@ -70,7 +70,7 @@ def _causes(gaps: pd.DataFrame, idle: int) -> Iterator[Context]:
 
     The longest piece of each lies between `start` and `end`; times are in ns.
     """
-    sums = analysis.by_cause(gaps)
+    sums = analysis.sums.by_cause(gaps)
     for cause in sorted(
         sums, key=lambda kind: (kind is analysis.cause.Cause.UNATTRIBUTED, -sums[kind])
     ):

@@ -54,11 +54,15 @@ class FindingSummary:
 
 @dataclass(frozen=True)
 class UnjudgedSummary:
-    """A reason why rules did not judge, the first rules that gave it, and how many did."""
+    """A reason why rules did not judge, the first rules that gave it, and how many did.
+
+    `remedy` is the command to record with for an answer, "" if none is known.
+    """
 
     reason: str
     rules: tuple[str, ...]
     count: int
+    remedy: str = ""
 
 
 @dataclass(frozen=True)
@@ -173,7 +177,9 @@ def summarize_result(result: "analysis.Result", name: str) -> ResultSummary:
     ]
     unanswered = (analysis.Status.ABSTAINED, analysis.Status.FAILED)
     unjudged = [
-        UnjudgedSummary(_cut(reason.words, _REASON), reason.rules[:3], len(reason.rules))
+        UnjudgedSummary(
+            _cut(reason.words, _REASON), reason.rules[:3], len(reason.rules), reason.remedy
+        )
         for reason in result.reasons(*unanswered)
     ]
     targets = [f"{target.name} ({target.pid})" for target in result.provenance.targets]
