@@ -21,7 +21,7 @@ from paging.browsing import FLAGS, chromium
 from tracekit.base import ToolError
 from tracekit.lab.msl.compiler import find_compiler
 
-pytest_plugins = ["tiers", "surroundings"]
+pytest_plugins = ["tiers", "surroundings", "costs"]
 
 _BESIDE = Path(__file__).parents[2] / "shared" / "corpus"
 # A shell lets programs in its background ignore SIGINT; tests send it to themselves.
@@ -155,7 +155,7 @@ def browser() -> Iterator[Any]:
         launched.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def toc_xml() -> Callable[..., str]:
     """Make a TOC of a launched target, as `xctrace export --toc` writes it."""
 
@@ -193,7 +193,7 @@ name="{name}" pid="{pid}" termination-reason="exit(0)"/>
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def intervals_xml() -> Callable[..., str]:
     """Make an export of metal-gpu-intervals of (start, duration, pid, process) rows."""
     kinds = "start-time duration gpu-channel-name duration formatted-label gpu-state process"

@@ -121,6 +121,33 @@ def test_the_readmes_run_has_a_fixed_seed_and_that_of_ci_a_drawn_one() -> None:
     assert seeds in recipes
 
 
+COSTLY = """
+    import subprocess, sys
+
+    def test_idle(): pass
+
+    def test_of_a_process():
+        subprocess.run([sys.executable, "-I", "-S", "-c", "sum(range(20_000_000))"])
+"""
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("workers", [0, 1])
+def test_the_costliest_tests_are_shown(
+    workers: int, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent / "harness"))
+    pytester.makeconftest('pytest_plugins = ["costs"]')
+    pytester.makepyfile(test_costly=COSTLY)
+    result = pytester.runpytest_subprocess(f"--numprocesses={workers}", "--costs=1")
+    lines = result.outlines[
+        result.outlines.index(next(line for line in result.outlines if "processor time" in line)) :
+    ]
+    assert re.fullmatch(r" +\d+\.\d s, 2 tests", lines[1]), lines
+    names = [line.partition(" s  ")[2] for line in lines if " s  " in line]
+    assert names == ["test_costly.py", "test_costly.py::test_of_a_process"]
+
+
 SURROUNDED = """
     import os, time
     from hypothesis import given, strategies
