@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import pandas as pd
@@ -56,10 +57,11 @@ def rows(tables: Mapping[str, Any], name: str) -> Rows:
     else:
         if not frame.empty:
             return Rows(name, frame)
-        return Rows(name, _make_empty_frame(name), f"the table {name} has no rows")
-    return Rows(name, _make_empty_frame(name), absence, is_known=False)
+        return Rows(name, _make_empty_frame(name).copy(deep=False), f"the table {name} has no rows")
+    return Rows(name, _make_empty_frame(name).copy(deep=False), absence, is_known=False)
 
 
+@cache  # a page asks for some two hundred tables that its recording lacks
 def _make_empty_frame(name: str) -> pd.DataFrame:
     if name not in SCHEMAS:
         return pd.DataFrame(columns=[])
