@@ -4,7 +4,7 @@ The confidence of each is that of docs/explanation/xctrace.md: printed versions 
 the schemas that differ, the documentation of tables and the form of settings are one report each.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _FLAGS = (
     "--output <path>", "--append-run", "--run-name <name>", "--template <path|name>",
@@ -49,8 +49,7 @@ _NEW_TABLES = {
 }
 
 
-@dataclass(frozen=True)
-class Version:
+class Version(NamedTuple):  # a dataclass takes longer to import than all else here
     """One Xcode, by its build."""
 
     build: str
