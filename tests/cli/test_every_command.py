@@ -22,7 +22,6 @@ from every_command import (
     World,
     command_of,
     copy_world,
-    make_world,
     output_of,
     signal_at_event,
 )
@@ -42,11 +41,6 @@ def cases(*names: str) -> list[Any]:
     start = {"capture", "record", "batch"}
     needed = [pytest.mark.processes if name.split()[0] in start else () for name in names]
     return [pytest.param(name, marks=marks) for name, marks in zip(names, needed, strict=True)]
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> World:
-    return make_world(tmp_path_factory.mktemp("world"))
 
 
 @pytest.fixture

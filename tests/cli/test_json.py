@@ -8,7 +8,7 @@ import jsonschema
 import msgspec
 import pytest
 
-from every_command import IN_RUN, LINES, World, command_of, copy_world, make_world, output_of
+from every_command import IN_RUN, LINES, World, command_of, copy_world, output_of
 from json_documents import WITHOUT_SCHEMA, type_of_line
 from tracekit.analysis.result import Better, Measurement, Result, RuleCheck, Status
 from tracekit.analysis.rule import Evidence, Fact, Finding
@@ -31,11 +31,6 @@ PRINTS_JSON = [
 ]
 SCHEMA_FILE = Path(__file__).parents[2] / "docs" / "reference" / "json.schema.json"
 SCHEMA = json.loads(SCHEMA_FILE.read_text())
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> World:
-    return make_world(tmp_path_factory.mktemp("world"))
 
 
 @pytest.fixture

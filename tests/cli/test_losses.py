@@ -30,7 +30,7 @@ COMMANDS = {
 }
 
 
-QUICK = {"convert all", "query"}
+QUICK = {"convert all"}  # it reads every part of a bundle
 
 
 def whole_bundle(path: Path) -> Path:

@@ -21,7 +21,6 @@ from every_command import (
     World,
     command_of,
     copy_world,
-    make_world,
     signal_at_event,
 )
 from process_state import changes, process_state
@@ -104,8 +103,8 @@ EVERY = _OF_LINES | QUICK
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> World:
-    new_world = make_world(tmp_path_factory.mktemp("world"))
+def made(made: World, tmp_path_factory: pytest.TempPathFactory) -> World:
+    new_world = copy_world(made, tmp_path_factory.mktemp("broken") / "world")
     broken = new_world.places()["MINE"] / "workloads"
     broken.mkdir()
     (broken / "broken.py").write_text(BROKEN)

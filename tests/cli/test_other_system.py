@@ -10,7 +10,7 @@ import pytest
 
 import other_system
 from command_line import join_stderr
-from every_command import LINES, World, copy_world, make_world
+from every_command import LINES, World, copy_world
 
 pytestmark = pytest.mark.processes
 # What measures needs processes that are kept apart and ended.
@@ -30,11 +30,6 @@ def there(folder: Path, *lines: list[str]) -> list[Any]:
         check=True,
     )
     return [type("Ran", (), fields) for fields in json.loads(done.stdout)]
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> World:
-    return make_world(tmp_path_factory.mktemp("world"))
 
 
 def test_every_reading_command_works_on_another_system(

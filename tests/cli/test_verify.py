@@ -35,18 +35,26 @@ def bundle(tmp_path: Path) -> Path:
     return write_bundle(tmp_path / "made" / "x.trace", TABLES)
 
 
-@pytest.fixture
-def folder(tmp_path: Path, intervals_xml: Any, toc_xml: Any) -> Path:
-    """Return a run of exports, analysed and reported."""
-    exports = tmp_path / "exports"
+@pytest.fixture(scope="module")
+def reported_run(
+    tmp_path_factory: pytest.TempPathFactory, intervals_xml: Any, toc_xml: Any
+) -> Path:
+    """Return a run of exports, analysed and reported, of which each test gets a copy."""
+    place = tmp_path_factory.mktemp("reported")
+    exports = place / "exports"
     exports.mkdir()
     (exports / "toc.xml").write_text(toc_xml())
     (exports / "gpu.xml").write_text(intervals_xml([(0, 10, 4711, "python3")]))
-    folder = tmp_path / "run"
+    folder = place / "run"
     for arguments in (("import", exports, "--output", folder), ("analyze", folder)):
         assert run(*arguments) == 0
     assert run("report", folder) == 0
     return folder
+
+
+@pytest.fixture
+def folder(reported_run: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(reported_run, tmp_path / "run")
 
 
 def flip_byte(file: Path) -> None:

@@ -16,8 +16,7 @@ SIBLINGS = {**earlier.SIBLINGS, **later.SIBLINGS}
 NEAR_MISSES = {**earlier.NEAR_MISSES, **later.NEAR_MISSES}
 HEALTHY = earlier.HEALTHY | later.HEALTHY
 QUICK = {
-    *("textures-each-frame", "lengths-in-classes", "unpacked-tiles", "small-and-short"),
-    *("dense-scans", "sixty-or-thirty", "of-no-display"),
+    *("textures-each-frame", "dense-scans", "small-and-short", "of-no-display"),
 }
 
 

@@ -42,7 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
     A property is tried with as many examples as are quick, unless a campaign or all is asked for,
     and however long one takes: machines are shared.
     """
-    settings.register_profile("quick", max_examples=40, deadline=None)
+    settings.register_profile("quick", max_examples=25, deadline=None)
     settings.register_profile("campaign", max_examples=200, deadline=None)
     asked_tiers = set(config.option.tier or ())
     settings.load_profile("campaign" if asked_tiers & {"campaign", "all"} else "quick")

@@ -88,6 +88,8 @@ def test_a_recording_is_recovered_whatever_its_recorder_did(
     assert opened.tables["gpu_intervals"]["target"].any()
     status = {check.rule: check.status for check in opened.result.checks}
     assert status["capture-truncated"] == "found"
+    if state != "saving":
+        return  # a page and a comparison are made of all recovered runs alike
     assert run("report", folder) == 0
     assert "Recovered, incomplete" in (folder / "report.html").read_text()
     assert run("compare", folder, folder) in {0, 1, 4}

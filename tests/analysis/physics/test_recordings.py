@@ -113,7 +113,13 @@ def test_where_such_an_interval_may_have_filled_the_idle_time_bubbles_abstains(
 
 
 PLACE = "Oichkatzelesfrettschen+steinmarder/src/re/apple/results/tranche1_20260330_204856"
-PROBES = ("gpu_baseline", "gpu_register_pressure", "gpu_threadgroup_minimal")
+PROBES = [
+    "gpu_baseline",
+    *(
+        pytest.param(name, marks=pytest.mark.campaign)
+        for name in ("gpu_register_pressure", "gpu_threadgroup_minimal")
+    ),
+]
 
 
 @pytest.mark.corpus
