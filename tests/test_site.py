@@ -36,6 +36,16 @@ def test_the_navigation_names_each_page_once() -> None:
     assert sorted(pages_of(navigation)) == sorted(files)
 
 
+def test_no_line_becomes_a_heading_by_its_place() -> None:
+    """At the start of a line, Markdown of Python takes `#4`, a thread, for a heading."""
+    code = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+    pages = {file: code.sub("", file.read_text()) for file in (ROOT / "docs").rglob("*.md")}
+    headings = {
+        file.name: re.findall(r"^#+[^#\s].*", text, re.MULTILINE) for file, text in pages.items()
+    }
+    assert {name: lines for name, lines in headings.items() if lines} == {}
+
+
 @pytest.mark.processes
 def test_the_site_has_no_broken_link_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
     if importlib.util.find_spec("zensical") is None:
