@@ -63,11 +63,11 @@ class StateLimits:
     Attributes:
         calibration: The ratio by which fixed work may take longer than the fastest of the session.
         clock: The ratio by which the GPU's clock may be lower than the highest of the session.
-        load: The most of all cores' time that other processes may have, as a ratio.
-        memory_free: The least free memory, in bytes.
-        battery: The least charge while on battery, as a ratio; None to allow mains only.
-        thermal_pressure: The highest place in `THERMAL_PRESSURES`.
-        gpu_others: The most of the GPU's time that other processes may have, as a ratio.
+        load: The largest share of all cores' time that other processes may use, as a ratio.
+        memory_free: The smallest amount of free memory, in bytes.
+        battery: The lowest charge while on battery, as a ratio.
+        thermal_pressure: The worst thermal pressure.
+        gpu_others: The largest share of the GPU's time that other processes may use, as a ratio.
         low_power: Whether the system may save power.
     """
 

@@ -129,17 +129,17 @@ class Reference:
     Attributes:
         workload: Another workload, if it is not the candidate's.
         parameters: Values that differ from the candidate's.
-        python: Another interpreter, which has tracekit; by default the one that runs the night.
-            The path is relative to the worktree if there is a revision.
+        python: Another interpreter, which has tracekit; without one, the interpreter that runs the
+            night. The path is relative to the worktree if there is a revision.
         revision: A commit, branch or tag of the repository that holds the plan. It is checked out
-            in a worktree of its own. A commit or a tag is fixed; others move along.
+            in a separate worktree. A commit or a tag is fixed; all others move along.
         merge_base: A branch, such as "main": the reference is the commit at which HEAD left it.
         previous_night: Whether the reference is the commit that the night before measured.
         anchor_every: For a reference that moves along: the number of nights after which the
-            candidate is measured against the anchor too, which is the commit that the first night
-            was measured against, or that of the last accepted night.
+            candidate is also measured against the anchor, which is the commit that the first night
+            was measured against, or that of the night accepted last.
         setup: A command that makes the worktree's environment, run there once for each commit.
-        pythonpath: Folders of the worktree that precede all others in the search for modules.
+        pythonpath: Folders of the worktree that are searched for modules first.
         program: Another command line, if the candidate is a program.
     """
 
@@ -211,11 +211,11 @@ class Gated:
 
     Attributes:
         metric: The name of a metric or of a workload's own result.
-        threshold: The least change for the worse that matters: a ratio (0.03 is 3 %), or a
+        threshold: The smallest change for the worse that matters: a ratio (0.03 is 3 %), or a
             difference in the metric's unit.
-        scale: Whether changes are ratios or differences, as of shares and counts.
-        better: The direction that is good news, if it is not the metric's own.
-        gate: Whether it decides; otherwise it is followed only.
+        scale: Whether changes are ratios, or differences as for shares and counts.
+        better: Which direction is good news, if it differs from the metric's own.
+        gate: Whether it decides; else it is only followed.
     """
 
     metric: str
@@ -230,31 +230,32 @@ class Capture:
     """One piece of work of a night.
 
     Attributes:
-        name: Its name in the history; unique in the plan.
+        name: The capture's name in the history; unique in the plan.
         workload: The workload's name.
-        workloads: A folder with the user's own workloads, next to those that tracekit ships.
+        workloads: A folder with your own workloads, in addition to those that tracekit ships.
         parameters: Values of the workload's parameters.
-        reference: The other side; without one the capture is followed over nights only.
+        reference: The side that it is measured against; without one, it is only followed over
+            nights.
         pairs: The number of pairs of processes in a session, candidate and reference.
-        turn: Seconds of one turn; a pair has four, a-b-b-a or b-a-a-b.
-        together: Whether both processes of a pair live at once and take turns; otherwise one runs
-            after the other, as two must that do not fit into memory.
-        warmup: Steps in a row without a new pipeline that end the warm-up.
+        turn: Length of one turn in seconds; a pair has four, a-b-b-a or b-a-a-b.
+        together: Whether both processes of a pair are alive at once and take turns; else one runs
+            after the other, as is necessary if both do not fit into memory.
+        warmup: Number of consecutive steps without a new pipeline that end the warm-up.
         traced: The number of traced captures for each side; 0 for none.
-        recorder: The recorder; auto is xctrace if it is installed, else host.
+        recorder: The recorder of traces; auto is xctrace if it is available, else host.
         templates: Templates of Instruments.
-        counters: Whether GPU counters are recorded.
-        telemetry: The source of the machine's clock and heat.
-        time_limit: Seconds of a traced capture.
-        parity: The first check: the quick grid of `tracekit kernel parity`, all of it, or
-            nothing; auto is quick for workloads of attention.
-        checks: Commands that must succeed first, such as the user's own tests.
-        metrics: The metrics that are followed, and those that decide.
-        fail_on: Rules whose findings in the candidate's traces are a regression, unless the
-            reference's traces have them.
-        program: A command line in place of a workload; it is run once in a turn, from the plan's
-            folder or that of the worktree, and not traced.
-        read: Patterns for the program's numbers that tracekit does not know:
+        counters: Whether GPU counters are requested.
+        telemetry: The monitor that reads the machine's clock and heat.
+        time_limit: Length of a traced capture in seconds.
+        parity: The parity check that runs first: the quick grid of `tracekit kernel parity`, all of
+            it, or nothing; auto is quick for attention workloads.
+        checks: Commands that must succeed first, such as your own tests.
+        metrics: The metrics that are followed and those that decide.
+        fail_on: Rules whose findings in the candidate's traces are a regression if the reference's
+            traces do not have them.
+        program: A command line in place of a workload; it runs once in each turn, from the plan's
+            folder or that of the worktree, and is not traced.
+        read: How to read the program's numbers if tracekit does not know their format:
             NAME:UNIT:lower|higher|neither:REGEX.
     """
 
@@ -289,19 +290,18 @@ class NightPlan:
     """A night: its captures, the place of its files, and its time limits.
 
     Attributes:
-        name: Its name in the history.
+        name: The plan's name in the history.
         file: The file that it was read from.
         captures: The captures, in the order in which they run.
-        output: The folder that takes a folder for each night.
-        history: The URL of the history's database, as SQLAlchemy takes it: of SQLite or of
-            PostgreSQL.
-        budget: Seconds after which the night is stopped, and kept as partial.
-        wait: The most seconds to wait before a capture until the machine's state lets a pair
-            count. If it never does, a few pairs are measured, and shown as not counted. 0 measures
-            at once.
-        machine: The name of this machine in the history; by default one made of its hardware.
-        state: The state of the machine that a pair needs to count.
-        retries: The most rejected pairs of a session that are measured again.
+        output: The folder that receives a folder for each night.
+        history: The SQLAlchemy URL of the history's database, SQLite or PostgreSQL.
+        budget: Seconds after which the night is stopped and kept as partial.
+        wait: Longest wait before a capture, in seconds, until the machine's state lets a pair
+            count. If it never does, a few pairs are measured and shown as not counted. 0 measures
+            immediately.
+        machine: The machine's name in the history; without one, a name made from its hardware.
+        state: The state of the machine that a pair requires to count.
+        retries: The largest number of rejected pairs of a session that are measured again.
         digest: A digest of all that decides the measured work; a plan with another digest starts
             other series if its work differs.
     """
