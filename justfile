@@ -52,7 +52,8 @@ update:
 pin:
     uv run --group check python tests/tools/pin.py
 
-# fetch the published schemas that reports are checked against, once; without them tests are skipped
+# fetch the published schemas that reports are checked against, and axe-core for pages, once; without them tests are skipped
 schemas:
     ls .schemas/pytest-*.tar.gz >/dev/null 2>&1 || uvx --quiet pip@26.3 download --quiet --no-deps --no-binary pytest --dest .schemas pytest==9.2.0
     ls .schemas/microsoft-jest-sarif-*.tgz >/dev/null 2>&1 || npm pack --silent --pack-destination .schemas @microsoft/jest-sarif@1.0.0-beta.0
+    ls .schemas/axe-core-4.14.1.tgz >/dev/null 2>&1 || npm pack --silent --pack-destination .schemas axe-core@4.14.1

@@ -65,7 +65,7 @@ def test_runs_without_tables_and_unlike_ones_have_a_page_too() -> None:
     page = page_of(([tableless_sample], [tableless_sample]))
     assert "its spread is not known" not in page, "equal values need no spread"
     assert "no run has intervals of its target" in page
-    assert "Nothing that the runs tell of" in page
+    assert "The runs record no difference" in page
     paged, sdpa = ([sample_of([MS] * 40, workload=name)] for name in ("paged", "sdpa"))
     unlike = page_of((paged, sdpa))
     assert "These are unlike runs: workload is paged before and sdpa after." in unlike

@@ -67,6 +67,55 @@ class Layout:
     folds: int
 
 
+_DRAWINGS = """() => {
+    const sizes = [];
+    const covered = [];
+    for (const drawing of document.querySelectorAll("svg")) {
+        if (!drawing.checkVisibility()) continue;
+        const words = [...drawing.querySelectorAll("text")];
+        const texts = words.filter((text) => text.textContent.trim());
+        const boxes = texts.map((text) => text.getBoundingClientRect());
+        texts.forEach((text, place) => {
+            const { b, d } = text.getScreenCTM();
+            sizes.push(parseFloat(getComputedStyle(text).fontSize) * Math.hypot(b, d));
+            for (let other = 0; other < place; other++) {
+                const [one, two] = [boxes[place], boxes[other]];
+                const across = Math.min(one.right, two.right) - Math.max(one.left, two.left);
+                const down = Math.min(one.bottom, two.bottom) - Math.max(one.top, two.top);
+                const both = `${texts[other].textContent} and ${text.textContent}`;
+                if (across > 1 && down > 3) covered.push(both);
+            }
+        });
+    }
+    return { type: sizes.length ? Math.min(...sizes) : null, covered };
+}"""
+
+
+@dataclass(frozen=True)
+class Drawings:
+    """The words in all drawings of a page, folded ones included.
+
+    `type` is the smallest size of a letter on the screen in pixels, None without words; `covered`
+    are pairs of words of which one lies on the other.
+    """
+
+    type: float | None
+    covered: list[str]
+
+
+def open_folds(page: Any) -> None:
+    """Open all folds of a page."""
+    page.evaluate("document.querySelectorAll('details').forEach((fold) => (fold.open = true))")
+
+
+def measure_drawings(page: Any, width: int) -> Drawings:
+    """Open all folds of a page at a width, and measure the words in its drawings."""
+    page.set_viewport_size({"width": width, "height": SCREEN})
+    page.wait_for_function("width => innerWidth === width", arg=width)
+    open_folds(page)
+    return Drawings(**page.evaluate(_DRAWINGS))
+
+
 def measure_layout(page: Any, width: int) -> Layout:
     """Lay out a page that is open in a browser at a width, and measure it."""
     page.set_viewport_size({"width": width, "height": SCREEN})

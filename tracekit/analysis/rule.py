@@ -106,6 +106,13 @@ class Finding:
         raise KeyError(name)
 
     @property
+    def cost(self) -> str:
+        """The time that a remedy would save in words; empty if it is not known."""
+        if not self.saving:
+            return ""
+        return self.saving_range
+
+    @property
     def saving_range(self) -> str:
         """The possible saving in words: from the least to the most, or up to the estimate."""
         facts: dict[str, float | int | str | bool | None] = {}

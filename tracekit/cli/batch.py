@@ -19,6 +19,7 @@ Workers = Annotated[
     int | None, option("N", "Processes to start.  [default: as many as fit]", min=1)
 ]
 Tables = Annotated[str, option("NAME,…|all|none", "Tables to keep with the results.")]
+Pages = Annotated[bool, flag("--pages", "Write a page for each recording as well.")]
 RetryFailed = Annotated[bool, flag("--retry-failed", "Try recordings again that failed before.")]
 TimeLimit = Annotated[str, option("TIME", "Longest time that one recording may take.")]
 
@@ -32,6 +33,7 @@ def batch(
     target: options.Target = None,
     run_number: options.RunNumber = None,
     tables: Tables = "none",
+    pages: Pages = False,
     retry_failed: RetryFailed = False,
     time_limit: TimeLimit = "1h",
     no_redact: options.NoRedact = False,
@@ -47,11 +49,12 @@ def batch(
     trace has several runs, the last one is analyzed, or the one that --run names.
 
     DIR/results is a Parquet data set with one row for each recording, and DIR/index.html is a page
-    about them. A recording that cannot be analyzed becomes a row that gives the reason. The exit
-    code is then 3, and also if damage cost rows or names of a recording. Run the same command again
-    to continue: unchanged recordings are not analyzed twice. --tables also writes whole tables to
-    DIR/tables/NAME, for queries over all of them; the default is none, because they can be larger
-    than the recordings.
+    about them. It links to the page of each recording that has one: a run's own, or one that
+    --pages wrote to DIR/pages. `tracekit open` makes a missing one. A recording that cannot be
+    analyzed becomes a row that gives the reason. The exit code is then 3, and also if damage cost
+    rows or names of a recording. Run the same command again to continue: unchanged recordings are
+    not analyzed twice. --tables also writes whole tables to DIR/tables/NAME, for queries over all
+    of them; the default is none, because they can be larger than the recordings.
     """
     if scheduler and workers is not None:
         raise UsageError(
@@ -59,7 +62,7 @@ def batch(
             hint="Give one of them.",
         )
     wanted_tables = fleet.wanted_tables(tables)
-    choices = fleet.Choices(target, wanted_tables, not no_redact, run_number)
+    choices = fleet.Choices(target, wanted_tables, not no_redact, run_number, pages)
     max_seconds = workload.plan.seconds(time_limit)
     all_sources = tuple(sources)
     plan = fleet.BatchPlan(

@@ -5,17 +5,29 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tracekit.analysis import METRICS, Better, Given
+from tracekit.analysis import METRICS, Better, Finding, Given, line_of
 from tracekit.base import Verdict, own_version, units, verdicts
 from tracekit.compare.compare import RATES, STEP, Comparison
 from tracekit.compare.differences import Became, FindingChange, Kernel, KernelChange
 from tracekit.compare.samples import Order, Sample
 from tracekit.compare.verdicts import Change
-from tracekit.report import document, drawn, environment_of, merge_timelines, timeline
+from tracekit.report import (
+    describe_setting,
+    document,
+    drawn,
+    environment_of,
+    merge_timelines,
+    text,
+    timeline,
+)
 from tracekit.workload import WALL_TIME
 
 Table = tuple[str, Sequence[str], list[Sequence[str]]]
 MOST_KERNELS = 20
+MOST_NUMBERS = 3
+MOST_LINES = 8  # changes and findings that are read on the first screen
+LONGEST_LINE = 80
+_LONGEST_SIDE = 36  # of the heading
 # The tone of a verdict on the page, its sign, and the word for it.
 _LEADS = {
     Verdict.WORSE: ("error", "✕", "Worse"),
@@ -359,6 +371,9 @@ def _place(change: float, edge: float) -> float:
     return round(position, 1)
 
 
+_DrawnRow = tuple[ChangeRow, tuple[float, float, float] | None]
+
+
 def render_comparison(
     compared: Comparison,
     samples_before: Sequence[Sample],
@@ -381,8 +396,17 @@ def render_comparison(
         timeline_before = timeline(samples_before[0].result, _tables_of(samples_before[0]))
         timeline_after = timeline(samples_after[0].result, _tables_of(samples_after[0]))
         timelines = drawn(merge_timelines(timeline_before, timeline_after))
-    rows = [(row, bar(row.change, edge)) for row in _rows(compared)]
+    rows = list(_rows(compared))
+    judged_rows: list[_DrawnRow] = []
+    unjudged_rows: list[_DrawnRow] = []
+    deciding_rows: list[ChangeRow] = []
+    for row in rows:
+        kind = unjudged_rows if row.change.verdict is None else judged_rows
+        kind.append((row, bar(row.change, edge)))
+        if row.change.deciding:
+            deciding_rows.append(row)
     finding_rows = [_finding_row(change, compared) for change in compared.findings]
+    lines = [*_list_changes(rows), *_list_findings(finding_rows)]
     kernel_rows = [_kernel_row(change) for change in compared.kernels[:MOST_KERNELS]]
     more_kernels = max(0, len(compared.kernels) - MOST_KERNELS)
     sentence = how_sure(compared).removeprefix("* decides. ")
@@ -398,7 +422,16 @@ def render_comparison(
         nothing=NOTHING,
         before=words_before,
         after=words_after,
-        rows=rows,
+        short_before=text.clip(words_before, _LONGEST_SIDE),
+        short_after=text.clip(words_after, _LONGEST_SIDE),
+        setting=_describe_setting(compared, samples_after),
+        numbers=deciding_rows[:MOST_NUMBERS],
+        lines=lines[:MOST_LINES],
+        tally=_tally(compared),
+        judged=judged_rows,
+        unjudged=unjudged_rows,
+        work_gist=_describe_work(compared),
+        environment_gist=_list_differences(compared),
         equal_pace=equal_pace(compared),
         edge=f"{edge * 100:.0f} %",
         bar_width=WIDTH,
@@ -416,11 +449,119 @@ def _tables_of(sample: Sample) -> Given:
     return Given(sample.tables or {}, sample.result.provenance)
 
 
-def _finding_row(
-    change: FindingChange, compared: Comparison
-) -> tuple[FindingChange, str, str, str, str]:
+_SIGNS = {"error": "▲", "warning": "▲", "good": "✓"}
+_Line = tuple[str, str, str, str]  # tone, sign, words, and the section that has more
+
+
+def _list_changes(rows: Sequence[ChangeRow]) -> Iterator[_Line]:
+    """Yield a line for each change of a certain direction that does not decide."""
+    for row in rows:
+        verdict = row.change.verdict
+        if row.change.deciding or verdict is None:
+            continue
+        if verdict not in {Verdict.WORSE, Verdict.BETTER}:
+            continue
+        tone, sign, word = _LEADS[verdict]
+        change = row.equal
+        if change == NOTHING:
+            change = row.measured
+        words = f"{text.heading(row.change.metric)} {change}: {row.before} → {row.after}"
+        line = text.clip(words, LONGEST_LINE - len(word) - 2)
+        yield tone, sign, f"{line}, {word.lower()}", "metrics"
+
+
+def _list_findings(finding_rows: Sequence["_ComparedFinding"]) -> Iterator[_Line]:
+    for place, row in enumerate(finding_rows, 1):
+        course_words = str(row.change.course)
+        line = f"{course_words}: {row.title}"
+        if len(line) > LONGEST_LINE:
+            line = f"{course_words}: {row.change.rule}"
+        sign = _SIGNS.get(row.tone, "●")
+        yield row.tone, sign, line, f"finding-{place}"
+
+
+def _tally(compared: Comparison) -> str:
+    """Return how many metrics have each verdict, and how many are not judged."""
+    judged = Counter(change.verdict for change in compared.changes if change.verdict is not None)
+    parts = [f"{judged[verdict]} {verdict.words}" for verdict in Verdict if judged[verdict]]
+    unjudged = len(compared.changes) - judged.total()
+    if unjudged:
+        parts.append(f"{unjudged} not judged")
+    if not parts:
+        return "No metric of both sides is known."
+    return f"{len(compared.changes)} metrics: {', '.join(parts)}"
+
+
+def _describe_setting(
+    compared: Comparison, samples_after: Sequence[Sample]
+) -> list[tuple[str, str]]:
+    """Return sides that the heading shortens, the setting after, and what differs."""
+    sides = (("Before", side(compared.before)), ("After", side(compared.after)))
+    facts: list[tuple[str, str]] = []
+    for name, words in sides:
+        if len(words) > _LONGEST_SIDE:
+            facts.append((name, words))
+    if samples_after:
+        sample = samples_after[0]
+        setting = dict(describe_setting(sample.result, _tables_of(sample)))
+        facts += [(name, setting[name]) for name in ("Target", "Chip")]
+    return [*facts, ("What differs", _list_differences(compared))]
+
+
+def _list_differences(compared: Comparison) -> str:
+    names = [difference.what for difference in compared.environment]
+    if not names:
+        return "nothing that the runs record"
+    return text.clip(", ".join(names), LONGEST_LINE)
+
+
+def _describe_work(compared: Comparison) -> str:
+    if not compared.kernels:
+        return "not available"
+    if len(compared.kernels) == 1:
+        return "1 label"
+    return f"{units.count(len(compared.kernels))} labels"
+
+
+@dataclass(frozen=True)
+class _ComparedFinding:
+    """A finding's change as the page shows it; `more_advice` is folded at first."""
+
+    change: FindingChange
+    title: str
+    course: str
+    tone: str
+    before: str
+    after: str
+    advice: str
+    more_advice: str
+
+
+def _finding_row(change: FindingChange, compared: Comparison) -> _ComparedFinding:
     tone = _COURSES.get(change.course, "note")
-    return change, course(change), tone, *_runs_with(change, compared)
+    presence_before, presence_after = _runs_with(change, compared)
+    advice, more_advice = "", ""
+    if change.after is not None:
+        advice, more_advice = text.split_words(change.after.advice)
+    return _ComparedFinding(
+        change=change,
+        title=_title_of(change),
+        course=course(change),
+        tone=tone,
+        before=presence_before,
+        after=presence_after,
+        advice=advice,
+        more_advice=more_advice,
+    )
+
+
+def _title_of(change: FindingChange) -> str:
+    """Return the finding after, or else that before, in a line with its cost."""
+    finding: Finding | None = change.after or change.before
+    if finding is None:
+        return change.rule
+    room = LONGEST_LINE - len(f"{change.course} ")
+    return line_of(finding, finding.cost, longest=room)
 
 
 def _kernel_row(change: KernelChange) -> tuple[str, ...]:

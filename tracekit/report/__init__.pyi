@@ -2,7 +2,6 @@ from . import chart as chart
 from . import text as text
 from .markdown import escape_markdown as escape_markdown
 from .markdown import markdown_table as markdown_table
-from .panel import group_by_key as group_by_key
 from .panels import PANELS as PANELS
 from .panels.timeline import drawn as drawn
 from .panels.verdict import PageVerdict as PageVerdict
@@ -11,5 +10,6 @@ from .render import Redact as Redact
 from .render import document as document
 from .render import environment_of as environment_of
 from .render import render as render
+from .setting import describe_setting as describe_setting
 from .timeline.merging import merge_timelines as merge_timelines
 from .timeline.tracks import timeline as timeline

@@ -126,8 +126,8 @@ def logarithmic(title: str, minimum: float, maximum: float, words: Words) -> Axi
 
 Points = Sequence[tuple[float, float]]
 
-FONT_SIZE = 13
-_CHARACTER = 7.3  # the usual width of one at that size
+FONT_SIZE = 15
+_CHARACTER = 8.4  # the usual width of one at that size
 _APART = 6.0
 _SIDE = 7.0
 
@@ -282,12 +282,13 @@ def _write_label(x: float, y: float, label: str, *, is_left: bool) -> ET.Element
     return svg_text(x, y, label, attributes, "ink")
 
 
-WIDTH = 420
-HEIGHT = 240
+# A chart of this width has letters of 14 px on a screen of 400 px.
+WIDTH = 360
+HEIGHT = 225
 
-_MARGIN = 18.9
+_MARGIN = 12.0
 _TICK = 4.0
-_DIGIT = 8.2  # the room of a character next to an axis
+_DIGIT = 9.4  # the room of a character next to an axis
 _TITLE = FONT_SIZE + 10.0
 _MIDDLE = {"text-anchor": "middle"}
 _END = {"text-anchor": "end"}
@@ -341,11 +342,16 @@ def _axes(plane: Plane, label_width: float) -> Iterator[ET.Element]:
     """Draw the lines of both axes, their numbers and titles; numbers of y take so much room."""
     width = plane.width
     height = plane.height
+    label_end = -math.inf
     for mark in plane.x.marks:
         x, _ = plane.project((mark, plane.y.minimum))
         yield _grid(mark, (x, 0), (x, height + _TICK))
         label_y = height + 2 * _TICK + FONT_SIZE
-        yield svg_text(x, label_y, plane.x.words(mark), _MIDDLE, "dim")
+        label = plane.x.words(mark)
+        half_width = len(label) * _DIGIT / 2
+        if x - half_width >= label_end:  # else it would cover the one before
+            yield svg_text(x, label_y, label, _MIDDLE, "dim")
+            label_end = x + half_width
     for mark in plane.y.marks:
         _, y = plane.project((plane.x.minimum, mark))
         yield _grid(mark, (-_TICK, y), (width, y))
@@ -355,7 +361,7 @@ def _axes(plane: Plane, label_width: float) -> Iterator[ET.Element]:
         title_y = height + 2 * (_TICK + FONT_SIZE) + 10
         yield svg_text(width / 2, title_y, plane.x.title, _MIDDLE, "dim")
     if plane.y.title:
-        x = 2 * _TICK - label_width - 10
+        x = -label_width - 6
         y = height / 2
         attributes = {**_MIDDLE, "transform": f"rotate(270 {x:.1f} {y:.1f})"}
         yield svg_text(x, y, plane.y.title, attributes, "dim")

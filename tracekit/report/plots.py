@@ -12,7 +12,7 @@ from tracekit.base import units
 from tracekit.report import chart
 from tracekit.report.chart import Axis, Chart, Shape, Words
 
-_AIR = 1.3  # room above the highest level, for the names of phases
+_AIR = 1.55  # room above the highest level, for the names of phases
 MOST_POINTS = 120
 
 Upward = Callable[[str, float, float, Words], Axis]

@@ -7,6 +7,8 @@ from typing import Any
 from tracekit.base import streams, units
 
 LONGEST = 160
+MOST_WORDS = 60
+"""The words of an advice that are read at once; the sentences behind them are folded."""
 
 _SPACE = re.compile(r"[ \t\n]+")
 _SENTENCE_END = re.compile(r"(?<=[.!?]) +(?=[A-Z])")
@@ -29,7 +31,7 @@ def clip(text: str, longest: int) -> str:
     return f"{(before_last_word or kept[:-1]).rstrip(' ,;:.')}…"
 
 
-def split_words(text: str, most: int) -> tuple[str, str]:
+def split_words(text: str, most: int = MOST_WORDS) -> tuple[str, str]:
     """Return the first sentences of a text, of at most so many words together, and the rest.
 
     The first sentence always belongs to the first part.

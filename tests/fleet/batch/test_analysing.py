@@ -23,7 +23,8 @@ from tracekit.base.documents import save
 from tracekit.base.errors import InputError
 from tracekit.base.recording import Recording
 from tracekit.fleet.batch.analysing import Choices, Task, analyse_task, fetch_source
-from tracekit.fleet.batch.results import BatchRow
+from tracekit.fleet.batch.page import write_page
+from tracekit.fleet.batch.results import BatchRow, Results, forget_page, page_file
 from tracekit.fleet.batch.sources import RecordingSource, SourceForm, place_of, sources_of
 
 
@@ -70,6 +71,33 @@ def test_a_run_is_analysed_and_nothing_of_it_is_changed(tmp_path: Path) -> None:
     assert (row.state, row.form) == ("ok", "run")
     assert row.metrics["gpu_busy"] > 0
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == times_before
+
+
+def test_a_page_is_made_if_it_is_asked_for_and_the_page_of_the_batch_leads_to_it(
+    tmp_path: Path,
+) -> None:
+    output = tmp_path / "out"
+    folder = run(tmp_path / "run", 1, {GPU})
+    row = row_of(folder, output, pages=True)
+    page = page_file(output, row.key)
+    assert 'id="verdict"' in page.read_text("utf-8")
+    Results(output / "results").write((row,))
+    assert f'href="pages/{row.key}.html"' in write_page(output).read_text("utf-8")
+    forget_page(output, row.key)
+    assert 'href="pages/' not in write_page(output).read_text("utf-8")
+    assert not row_of(folder, output).has_failed
+    assert not page.exists(), "no page was asked for"
+
+
+def test_a_run_that_has_a_page_is_linked_to_it(tmp_path: Path) -> None:
+    folder = run(tmp_path / "the run", 1, {GPU})
+    recording = Recording(folder)
+    pipeline.analyze(recording)
+    pipeline.report(recording)
+    output = tmp_path / "out"
+    row = replace(row_of(folder), recording=str(folder))
+    Results(output / "results").write((row,))
+    assert 'href="../the%20run/report.html"' in write_page(output).read_text("utf-8")
 
 
 def test_a_result_of_this_version_is_read_and_another_is_not(tmp_path: Path) -> None:

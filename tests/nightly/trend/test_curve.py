@@ -26,7 +26,7 @@ from tracekit.report.chart import Axis, Plane, linear
 
 Golden = Callable[[str, str], None]
 MS = 1e6
-MEDIAN = "Median of the pairs"
+MEDIAN = "Median"
 PLANE = Plane(100, 50, Axis("", 0, 10, (), str), Axis("", 0, 5, (), str))
 
 
@@ -68,8 +68,8 @@ def test_a_series_that_decides_has_its_change_and_the_gates_limit_above_its_valu
             series_nights = nights(0.05, better=better, scale=scale)
             picture, root = drawn(made.course(series_nights, series), series)
             upper_panel, lower_panel = picture.panels
-            assert upper_panel.title == "Change from the reference; dashed: the limit, 3.0 %"
-            assert lower_panel.title == f"{MEDIAN}; dashed: the reference"
+            assert upper_panel.title == "Change; dashed: limit 3.0 %"
+            assert lower_panel.title == f"{MEDIAN}; dashed: reference"
             assert upper_panel.y.minimum <= -0.01
             [limit] = of_class(root, "limit")
             path_match = re.match(r"M[\d.]+ ([\d.]+)L", limit.get("d", ""))
@@ -252,7 +252,7 @@ def test_words_of_change_points_do_not_cover_one_another() -> None:
     ]
     words = [group.find("text") for group in pictures.draw_changes(near)(PLANE)]
     places = [(label.get("y"), label.get("class")) for label in words if label is not None]
-    assert places == [("11.0", None), ("24.0", None), ("37.0", "end")]
+    assert places == [("15.0", "end"), ("33.0", "end"), ("51.0", "end")]
 
 
 def test_a_drift_is_a_bracket_over_its_nights_and_a_line_that_slopes() -> None:

@@ -1,110 +1,202 @@
 """How much of a page there is to read at once: heights, words, titles, folds, letters."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
+from accessibility import find_violations, load_axe
 from labelled.corpus import Trace
-from labelled.folder import write
-from labelled.program import simulate
-from page_sizes import NARROW, SCREEN, WIDE, Layout, measure_files
-from report_runs import host_run, paced_run, profiled_run, replayed_run, served_run, trace_run
+from page_kinds import KINDS, make_run
+from page_sizes import (
+    NARROW,
+    SCREEN,
+    WIDE,
+    Layout,
+    measure_drawings,
+    measure_layout,
+    open_folds,
+)
 from tracekit import pipeline
-from tracekit.report.render import render
 
 pytestmark = pytest.mark.browser
 
 LONGEST_TITLE = 80
 SMALLEST_LETTER = 14
 
-Measure = Callable[[str], tuple[Layout, Layout]]
+
+class Bound(NamedTuple):
+    """The most that a page takes on a wide screen: screens, words, and folds that are open."""
+
+    screens: float
+    words: int
+    open: int
+
+
+BOUNDS = {
+    "nothing found": Bound(2, 300, 0),
+    "three findings": Bound(5, 1300, 4),
+    "CPU profile": Bound(2, 350, 1),
+    "program": Bound(1.5, 250, 0),
+    "comparison": Bound(3.5, 700, 1),
+    "batch": Bound(3, 700, 1),
+    "trend": Bound(2.5, 650, 1),
+    "host recording": Bound(3, 600, 3),
+    "serving": Bound(4, 900, 6),
+    "replay": Bound(3, 500, 2),
+}
+
+
+@pytest.fixture(scope="module")
+def pages_of_kinds() -> dict[str, Path]:
+    """The files of pages that tests asked for; `page_of` fills it."""
+    return {}
 
 
 @pytest.fixture
-def measure(browser: Any, tmp_path: Path) -> Measure:
-    """Lay a page out on both widths, and hold what is true of every page."""
+def open_page(browser: Any) -> Iterator[Callable[[Path], Any]]:
+    """Open a file in a window of its own, and wait until its timeline is drawn."""
+    contexts: list[Any] = []
 
-    def measure_page(html: str) -> tuple[Layout, Layout]:
-        file = tmp_path / "page.html"
-        file.write_text(html, encoding="utf-8")
-        [(_, wide, narrow)] = measure_files(browser, [file])
-        assert (wide.width, narrow.width) == (WIDE, NARROW), "nothing lies sideways"
-        assert wide.title <= LONGEST_TITLE
-        assert min(wide.type, narrow.type) >= SMALLEST_LETTER
-        return wide, narrow
+    def opener(file: Path, **options: Any) -> Any:
+        size = {"width": WIDE, "height": SCREEN}
+        contexts.append(browser.new_context(viewport=size, **options))
+        page = contexts[-1].new_page()
+        page.goto(file.as_uri())
+        if options.get("java_script_enabled", True):
+            drawn = "#timeline-sums tr, main:not(:has(#timeline-data))"
+            page.wait_for_selector(drawn, state="attached")
+        return page
 
-    return measure_page
-
-
-def made_page(folder: Path, trace: Trace) -> tuple[str, int]:
-    """Judge a made trace; return its page and the number of its findings."""
-    recording = write(simulate(trace.setup()), folder)
-    result = pipeline.analyze(recording)
-    return pipeline.report(recording).read_text("utf-8"), len(result.findings)
+    yield opener
+    for context in contexts:
+        context.close()
 
 
-def test_a_page_without_a_finding_takes_two_screens(measure: Measure, tmp_path: Path) -> None:
-    html, finding_count = made_page(tmp_path / "run", Trace(2))
-    assert finding_count == 0
-    wide, narrow = measure(html)
-    assert wide.height <= 2 * SCREEN
-    assert narrow.height <= 2 * 2 * SCREEN
-    assert wide.words <= 300
-    assert wide.open == 0
+@pytest.fixture
+def page_of(
+    pages_of_kinds: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Path]:
+    """Return the file of the page of a kind, which is made once."""
+
+    def find(kind: str) -> Path:
+        if kind not in pages_of_kinds:
+            folder = tmp_path_factory.mktemp("page")
+            file = folder / "page.html"
+            file.write_text(KINDS[kind](folder), encoding="utf-8")
+            pages_of_kinds[kind] = file
+        return pages_of_kinds[kind]
+
+    return find
 
 
-def test_a_page_with_three_findings_takes_five_screens(measure: Measure, tmp_path: Path) -> None:
-    faults = ("pipeline-churn", "late-start", "memory-growth")
-    html, finding_count = made_page(tmp_path / "run", Trace(4, faults))
-    assert finding_count == 3
-    wide, narrow = measure(html)
-    assert wide.height <= 5 * SCREEN
-    assert narrow.height <= 2 * 5 * SCREEN
-    assert wide.words <= 1300
+def hold_layout(page: Any) -> tuple[Layout, Layout]:
+    """Measure a page on both widths, and hold what is true of every page."""
+    wide, narrow = measure_layout(page, WIDE), measure_layout(page, NARROW)
+    assert (wide.width, narrow.width) == (WIDE, NARROW), "nothing lies sideways"
+    assert max(wide.title, narrow.title) <= LONGEST_TITLE
+    assert min(wide.type, narrow.type) >= SMALLEST_LETTER
+    for width in (WIDE, NARROW):
+        drawings = measure_drawings(page, width)
+        assert drawings.covered == [], width
+        assert drawings.type is None or drawings.type >= SMALLEST_LETTER, width
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+    return wide, narrow
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_of_page_keeps_to_its_size(
+    kind: str, page_of: Callable[[str], Path], open_page: Callable[[Path], Any]
+) -> None:
+    wide, narrow = hold_layout(open_page(page_of(kind)))
+    bound = BOUNDS[kind]
+    assert wide.height <= bound.screens * SCREEN
+    assert narrow.height <= 2 * bound.screens * SCREEN
+    assert wide.words <= bound.words
+    assert wide.open <= bound.open
 
 
 @pytest.mark.corpus
 @pytest.mark.parametrize("name", ["gpu_baseline", "cpu_time_profiler"])
 def test_a_page_of_a_real_trace_takes_six_screens(
-    measure: Measure, corpus: Path, tmp_path: Path, name: str
+    open_page: Callable[[Path], Any], corpus: Path, tmp_path: Path, name: str
 ) -> None:
     [bundle] = corpus.glob(f"*/_history_*/{name}.trace")
     [recording] = pipeline.import_([bundle], tmp_path / "run")
     pipeline.analyze(recording)
-    wide, narrow = measure(pipeline.report(recording).read_text("utf-8"))
+    page = open_page(pipeline.report(recording))
+    wide, narrow = hold_layout(page)
     assert wide.height <= 6 * SCREEN
     assert narrow.height <= 2 * 6 * SCREEN
+    assert find_violations(page, load_axe()) == []
 
 
-@pytest.mark.parametrize(
-    "run", [host_run, trace_run, paced_run, served_run, profiled_run, replayed_run]
-)
-def test_every_kind_of_run_fits_its_titles_and_letters(measure: Measure, run: Any) -> None:
-    made_run = run()
-    wide, narrow = measure(render(made_run.result, made_run.tables, redact=str))
-    assert wide.height <= 6 * SCREEN
-    assert narrow.height <= 2 * 6 * SCREEN
-
-
-def test_the_first_screen_has_the_verdict_and_begins_the_timeline(
-    browser: Any, tmp_path: Path
+@pytest.mark.parametrize("kind", KINDS)
+def test_axe_finds_no_violation_in_any_kind_of_page(
+    kind: str, page_of: Callable[[str], Path], open_page: Callable[[Path], Any]
 ) -> None:
-    html, _ = made_page(tmp_path / "run", Trace(4, ("pipeline-churn", "memory-growth")))
+    axe = load_axe()
+    page = open_page(page_of(kind))
+    for width in (WIDE, NARROW):
+        page.set_viewport_size({"width": width, "height": SCREEN})
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            assert find_violations(page, axe) == [], (width, scheme)
+    open_folds(page)
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        assert find_violations(page, axe) == [], (scheme, "folds open")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_paper_and_readers_without_a_script_reach_all_words(
+    kind: str, page_of: Callable[[str], Path], open_page: Callable[[Path], Any]
+) -> None:
+    file = page_of(kind)
+    page = open_page(file, java_script_enabled=False)
+    summaries = page.locator("main > section > details > summary")
+    for summary in summaries.all():
+        fold = summary.locator("xpath=..")
+        was_open = fold.get_attribute("open") is not None
+        summary.focus()
+        page.keyboard.press("Enter")
+        assert (fold.get_attribute("open") is not None) is not was_open
+        page.keyboard.press("Enter")
+    page.emulate_media(media="print")
+    assert page.locator("nav, .theme").first.is_hidden()
+    for cell in page.locator("main table tbody tr").all()[-3:]:
+        assert cell.is_visible()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_first_screen_has_the_verdict_and_lines_that_lead_on(
+    kind: str, page_of: Callable[[str], Path], open_page: Callable[[Path], Any]
+) -> None:
+    page = open_page(page_of(kind))
+    first = page.locator("main > section").first
+    assert first.locator("p.verdict").count() >= 1
+    assert first.locator("details").count() == 0
+    assert first.bounding_box()["y"] < SCREEN / 4
+    assert first.locator(".numbers > div").count() <= 3
+    for link in first.locator(".lines a").all():
+        words = link.inner_text()
+        assert len(words) <= LONGEST_TITLE
+        target = link.get_attribute("href")
+        assert page.locator(target).count() == 1, words
+
+
+def test_the_first_screen_of_a_run_begins_the_timeline(
+    open_page: Callable[[Path], Any], tmp_path: Path
+) -> None:
+    html, _ = make_run(tmp_path / "run", Trace(4, ("pipeline-churn", "memory-growth")))
     file = tmp_path / "page.html"
     file.write_text(html, encoding="utf-8")
-    context = browser.new_context(viewport={"width": WIDE, "height": SCREEN})
-    page = context.new_page()
-    page.goto(file.as_uri())
+    page = open_page(file)
     page.locator("#timeline-live").wait_for(state="visible")
-    assert page.locator("#verdict details").count() == 0
     assert page.locator("#verdict .numbers > div").count() == 3
-    lines = page.locator("#verdict .lines a").all_inner_texts()
-    assert lines
-    assert max(map(len, lines)) <= LONGEST_TITLE
+    assert page.locator("#verdict .lines a").count() > 0
     canvas = page.locator("#timeline-canvas").bounding_box()
     assert canvas["y"] < SCREEN * 3 / 4
     target = page.locator("#verdict .setting dt").all_inner_texts()
     assert target == ["Target", "Chip", "Recording", "Machine"]
-    context.close()

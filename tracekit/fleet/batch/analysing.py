@@ -16,7 +16,7 @@ from queue import SimpleQueue
 from tracekit import pipeline
 from tracekit.analysis import Result
 from tracekit.base import InputError, Recording, TracekitError, own_version, units
-from tracekit.fleet.batch.results import BatchRow, fill_row, keep_tables
+from tracekit.fleet.batch.results import BatchRow, fill_row, keep_page, keep_tables
 from tracekit.fleet.batch.sources import RecordingSource, Said, SourceForm, forget_listings
 from tracekit.record import imports, inputs
 from tracekit.tables import exports
@@ -95,19 +95,20 @@ class Choices:
     `target` is the process, by pid or name, whose rows count if a recording is imported; of
     `tables` to keep, `all` means every one; `redacted` leaves names of people and machines
     out; `run` is the run of each trace that is analysed, by default the last, or the one that a
-    run's folder was made for.
+    run's folder was made for. With `pages`, each recording gets a page.
     """
 
     target: str | None = None
     tables: tuple[str, ...] = ()
     redacted: bool = True
     run: int | None = None
+    pages: bool = False
 
     @property
     def settings(self) -> str:
         """A text that changes when results would; recordings are analysed again then."""
         tables = ",".join(self.tables)
-        settings = (own_version(), self.target, tables, self.redacted, self.run)
+        settings = (own_version(), self.target, tables, self.redacted, self.run, self.pages)
         return "\0".join(map(str, settings))
 
 
@@ -115,7 +116,7 @@ class Choices:
 class Task:
     """One source to analyse: its name in the results, and the digest of its files.
 
-    `output` is the batch's folder, for tables that are kept.
+    `output` is the batch's folder, for tables and pages that are kept.
     """
 
     source: RecordingSource
@@ -177,6 +178,8 @@ def _rows(task: Task, folder: Path) -> Iterator[BatchRow]:
             row = replace(row, recording=f"{row.recording}#{name}")
         row = fill_row(row, recording, _result(task, recording))
         table_names = keep_tables(task.output, task.choices.tables, row, recording)
+        if task.choices.pages:
+            keep_page(task.output, row, recording, redacted=task.choices.redacted)
         yield replace(row, tables=table_names)
 
 

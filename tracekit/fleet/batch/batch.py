@@ -23,7 +23,14 @@ from tracekit.base import (
 )
 from tracekit.fleet.batch.analysing import Choices, Task
 from tracekit.fleet.batch.page import write_page
-from tracekit.fleet.batch.results import RESULTS, BatchRow, Results, forget_tables, redact_row
+from tracekit.fleet.batch.results import (
+    RESULTS,
+    BatchRow,
+    Results,
+    forget_page,
+    forget_tables,
+    redact_row,
+)
 from tracekit.fleet.batch.sources import RecordingSource, sources_of
 from tracekit.fleet.batch.workers import Workers, local_workers, workers_of
 from tracekit.record import Progress, quiet
@@ -179,7 +186,7 @@ class _Batch:
         choices = self._plan.choices
         known_stamps = self._results.load_stamps()
         folder = ""
-        if choices.tables:
+        if choices.tables or choices.pages:
             folder = str(self._plan.output.resolve())
         for source in sources:
             name = self._redact_text(source.place.name)
@@ -204,6 +211,8 @@ class _Batch:
         rows = tuple(redact_row(row, self._redact_text) for row in rows)
         for row in rows:
             forget_tables(self._plan.output, row.key, row.tables)
+            if row.has_failed or not self._plan.choices.pages:
+                forget_page(self._plan.output, row.key)
         self._results.write(rows)
         self.tally.add(rows)
         self._progress(self.tally.words())
@@ -217,7 +226,7 @@ class _Batch:
 def _workers(plan: BatchPlan, number: int) -> Generator[Workers]:
     if plan.scheduler:
         shared_file = None
-        if plan.choices.tables:
+        if plan.choices.tables or plan.choices.pages:
             shared_file = plan.output.resolve() / _LOCK
         with workers_of(plan.scheduler, plan.seconds, shared_file) as workers:
             yield workers

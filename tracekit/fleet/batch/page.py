@@ -2,17 +2,28 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from os.path import relpath
 from pathlib import Path
 from statistics import median
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
 from tracekit.analysis import METRICS
-from tracekit.base import files, redaction, units
-from tracekit.fleet.batch.results import RESULTS, ROW_SCHEMA, BatchRow, Results
-from tracekit.report import Redact, chart, document, environment_of, group_by_key, text
+from tracekit.base import Recording, files, redaction, units
+from tracekit.fleet.batch.results import (
+    PAGES,
+    RESULTS,
+    ROW_SCHEMA,
+    BatchRow,
+    Results,
+    RowFinding,
+    page_file,
+)
+from tracekit.report import Redact, chart, document, environment_of, text
 
 _RANKS = ("error", "warning", "note", "good")
 _NOT_SHOWN = {"results", "warnings", "losses", "tables"}
@@ -49,16 +60,18 @@ _FIRST = (
 
 def spreads(rows: Sequence[BatchRow]) -> Iterator[chart.Chart]:
     """Yield a chart of each number that differs between recordings, the most important first."""
-    metric_values = [metric for row in rows for metric in row.metrics.items()]
-    values_by_metric = group_by_key(metric_values)
-    charts = 0
+    values_by_metric: defaultdict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        for name, value in row.metrics.items():
+            values_by_metric[name].append(value)
+    drawn_values: list[list[float]] = []
     for name in dict.fromkeys((*_FIRST, *METRICS)):
-        if charts == MOST_CHARTS:
+        if len(drawn_values) == MOST_CHARTS:
             return
         values = values_by_metric.get(name)
-        if values and _differ(values, METRICS[name].unit):
+        if values and values not in drawn_values and _differ(values, METRICS[name].unit):
             yield _spread(name, values)
-            charts += 1
+            drawn_values.append(values)
 
 
 def _differ(values: Sequence[float], unit: str) -> bool:
@@ -109,15 +122,30 @@ def _across(minimum: float, maximum: float, unit: str) -> chart.Axis:
 
 MOST_LINES = 2_000
 """How many recordings are listed; the data set has all of them."""
+FIRST_LINES = 20
+"""How many recordings are listed at first; a choice above the table shows the others."""
+LONGEST_LINE = 80
+MOST_RULES = 8  # lines of the first screen
 _MOST_REASONS = 25
-_MOST_FINDINGS = 3
-_SHOWN = ("tokens_per_second", "step_p50", "gpu_busy", "idle_ratio", "gpu_idle_ratio", "host_busy")
+_SHOWN = (
+    *("tokens_per_second", "step_p50", "gpu_busy", "idle_ratio", "gpu_idle_ratio", "host_busy"),
+    "host_idle_ratio",
+)
 _MOST_NUMBERS = 2
 _NS_PER_MS = 1e6
 _NS_PER_S = 1e9
 
+PageLink = Callable[[BatchRow], str]
+"""Returns the link to the page of a recording, or an empty string if it has none."""
 
-def render_batch(rows: Sequence[BatchRow], name: str, *, redact: Redact) -> str:
+
+def _no_page(row: BatchRow) -> str:  # noqa: ARG001  the form of a PageLink
+    return ""
+
+
+def render_batch(
+    rows: Sequence[BatchRow], name: str, *, redact: Redact, page_link: PageLink = _no_page
+) -> str:
     """Return the page about all recordings, in any order, of the batch `name`.
 
     Its size is bounded: of many recordings those that failed and those with findings are listed
@@ -126,11 +154,24 @@ def render_batch(rows: Sequence[BatchRow], name: str, *, redact: Redact) -> str:
     ranked = sorted(rows, key=_rank)
     good = [row for row in ranked if not row.has_failed]
     with_findings = [row for row in good if row.findings]
-    lines = [_line(row) for row in ranked[:MOST_LINES]]
-    more_lines = max(0, len(ranked) - MOST_LINES)
-    failed = len(ranked) - len(good)
+    folder = _shared_folder([row.recording for row in ranked])
+    listed = ranked[:MOST_LINES]
+    columns = _find_columns(listed)
+    facts = _list_facts(ranked)
+    setting: list[tuple[str, str]] = []
+    if folder:
+        setting.append(("Folder", folder))
+    different_facts: list[str] = []
+    for fact, values in facts:
+        if len(values) > 1:
+            different_facts.append(fact)
+        else:
+            setting.append((fact, values[0]))
+    lines = [_line(row, folder, columns, different_facts, page_link) for row in listed]
     rules = list(_rules(good))
+    reasons = _reasons(ranked, folder)
     charts = list(spreads(good))
+    failed = len(ranked) - len(good)
     return document(
         environment_of(redact),
         "batch/page.html",
@@ -140,48 +181,140 @@ def render_batch(rows: Sequence[BatchRow], name: str, *, redact: Redact) -> str:
         all=len(ranked),
         failed=failed,
         found=len(with_findings),
+        tone=_tone_of_batch(failed, len(with_findings)),
+        setting=setting,
         lines=lines,
-        left=more_lines,
+        first_lines=FIRST_LINES,
+        left=max(0, len(ranked) - MOST_LINES),
+        columns=columns,
+        has_pages=any(line.href for line in lines),
         rules=rules,
-        reasons=_reasons(ranked),
+        most_rules=MOST_RULES,
+        reasons=reasons,
         charts=charts,
     )
 
 
-def _line(row: BatchRow) -> dict[str, Any]:
-    """Return the values that the template shows of a recording."""
-    facts = (row.workload, row.target, row.device, row.template, row.instruments)
+def _tone_of_batch(failed: int, with_findings: int) -> str:
+    if failed:
+        return "error"
+    if with_findings:
+        return "warning"
+    return "good"
+
+
+def _shared_folder(names: Sequence[str]) -> str:
+    """Return the folder that all recordings lie in, with its last slash; empty if there is none."""
+    if not names:
+        return ""
+    first_parts = names[0].split("/")[:-1]
+    shared_number = len(first_parts)
+    for name in names[1:]:
+        parts = name.split("/")[:-1]
+        while parts[:shared_number] != first_parts[:shared_number]:
+            shared_number -= 1
+    shared_parts = first_parts[:shared_number]
+    if not any(shared_parts) or shared_parts[-1] in {"", *_SCHEME_ONLY}:
+        return ""
+    return "/".join(shared_parts) + "/"
+
+
+_SCHEME_ONLY = ("s3:", "gs:", "zip:", "file:", "http:", "https:")
+
+
+def _list_facts(rows: Sequence[BatchRow]) -> list[tuple[str, list[str]]]:
+    """Return the circumstances that are known, each with the values that recordings have."""
+    getters: tuple[tuple[str, Callable[[BatchRow], str]], ...] = (
+        ("Workload", lambda row: row.workload),
+        ("Target", lambda row: row.target),
+        ("Chip", lambda row: row.device),
+        ("Template", lambda row: row.template),
+        ("Instruments", lambda row: row.instruments),
+    )
+    facts: list[tuple[str, list[str]]] = []
+    for name, value_of in getters:
+        known_values = filter(None, map(value_of, rows))
+        values = list(dict.fromkeys(known_values))
+        if values:
+            facts.append((name, values))
+    return facts
+
+
+def _find_columns(rows: Sequence[BatchRow]) -> list[str]:
+    """Return the most important metrics that at least one recording has."""
+    known_names: set[str] = set()
+    for row in rows:
+        known_names.update(row.metrics)
+    return [name for name in _SHOWN if name in known_names][:_MOST_NUMBERS]
+
+
+@dataclass(frozen=True)
+class BatchLine:
+    """A recording as the page lists it; a number that is not known is empty."""
+
+    name: str
+    href: str
+    tone: str
+    kind: str
+    details: str
+    words: str
+    more: int
+    numbers: tuple[str, ...]
+    lasted: str
+
+
+def _line(
+    row: BatchRow,
+    folder: str,
+    columns: Sequence[str],
+    different_facts: Sequence[str],
+    page_link: PageLink,
+) -> BatchLine:
     lasted = ""
     if row.duration is not None:
         lasted = units.duration(row.duration * _NS_PER_S)
-    rules = dict.fromkeys(finding.rule for finding in row.findings[:_MOST_FINDINGS])
-    distinct_facts = dict.fromkeys(filter(None, facts))
-    return {
-        "row": row,
-        "tone": _tone(row),
-        "kind": _outcome(row),
-        "details": " · ".join(distinct_facts),
-        "lasted": lasted,
-        "numbers": _main_numbers(row),
-        "rules": ", ".join(rules),
-    }
+    details: list[str] = []
+    for fact, values in _list_facts([row]):
+        if fact in different_facts:
+            details += values
+    words = ""
+    if row.has_failed:
+        words = text.clip(_nameless(row), 2 * LONGEST_LINE)
+    elif row.findings:
+        words = _describe(row.findings[0])
+    numbers: list[str] = []
+    for name in columns:
+        value = row.metrics.get(name)
+        number = ""
+        if value is not None:
+            number = units.quantity(value, METRICS[name].unit)
+        numbers.append(number)
+    return BatchLine(
+        name=row.recording.removeprefix(folder),
+        href=page_link(row),
+        tone=_tone(row),
+        kind=_outcome(row),
+        details=" · ".join(details),
+        words=words,
+        more=max(0, len(row.findings) - 1),
+        numbers=tuple(numbers),
+        lasted=lasted,
+    )
+
+
+def _describe(finding: RowFinding) -> str:
+    """Return a finding in a line: its rule, the beginning of its sentence, and its cost."""
+    cost = ""
+    if finding.saving_ms:
+        cost = f" · {units.duration(finding.saving_ms * _NS_PER_MS)}"
+    message = finding.message.partition(". ")[0].rstrip(".")
+    return text.clip(f"{finding.rule}: {message}", LONGEST_LINE - len(cost)) + cost
 
 
 def _outcome(row: BatchRow) -> str:
     if row.has_failed:
         return "failed"
     return "found" if row.findings else "clean"
-
-
-def _main_numbers(row: BatchRow) -> list[tuple[str, str]]:
-    """Return the names and values of the most important metrics that a recording has."""
-    numbers: list[tuple[str, str]] = []
-    for name in _SHOWN:
-        if name in row.metrics and len(numbers) < _MOST_NUMBERS:
-            unit = METRICS[name].unit
-            value = units.quantity(row.metrics[name], unit)
-            numbers.append((name, value))
-    return numbers
 
 
 def _rules(rows: Sequence[BatchRow]) -> Iterator[dict[str, Any]]:
@@ -199,8 +332,13 @@ def _rules(rows: Sequence[BatchRow]) -> Iterator[dict[str, Any]]:
         rule_savings = savings[name]
         share = number / len(rows)
         usual_saving = median(rule_savings) if rule_savings else None
+        cost = ""
+        if usual_saving:
+            cost = f" · usually {units.duration(usual_saving)} each"
+        line = f"{name}: in {units.count(number)} of {units.count(len(rows))}{cost}"
         yield {
             "name": name,
+            "line": text.clip(line, LONGEST_LINE),
             "recordings": number,
             "share": share,
             "usual": usual_saving,
@@ -217,7 +355,7 @@ def _nameless(row: BatchRow) -> str:
     return error.removeprefix("…: ")
 
 
-def _reasons(rows: Sequence[BatchRow]) -> list[tuple[tuple[str, str], list[str]]]:
+def _reasons(rows: Sequence[BatchRow], folder: str) -> list[tuple[tuple[str, str], list[str]]]:
     """Return each error and hint with the names of the recordings, the most frequent first.
 
     Errors that differ only in the name of their recording are one.
@@ -226,7 +364,7 @@ def _reasons(rows: Sequence[BatchRow]) -> list[tuple[tuple[str, str], list[str]]
     for row in rows:
         if row.has_failed:
             same_reason = names[_nameless(row), row.hint]
-            same_reason.append(row.recording)
+            same_reason.append(row.recording.removeprefix(folder))
     most_frequent = sorted(names.items(), key=lambda reason: -len(reason[1]))
     return most_frequent[:_MOST_REASONS]
 
@@ -239,6 +377,21 @@ def write_page(output: Path) -> Path:
     columns = [name for name in ROW_SCHEMA.names if name not in _NOT_SHOWN]
     rows = Results(output / RESULTS).rows(*columns)
     page = output / PAGE
-    html = render_batch(rows, output.resolve().name, redact=redaction.redact_nothing)
+    html = render_batch(
+        rows,
+        output.resolve().name,
+        redact=redaction.redact_nothing,
+        page_link=lambda row: _find_page(output, row),
+    )
     files.write_whole(page, html.encode())
     return page
+
+
+def _find_page(output: Path, row: BatchRow) -> str:
+    """Return the link to the page that the batch made, or to that of the run itself."""
+    if page_file(output, row.key).exists():
+        return f"{PAGES}/{quote(row.key)}.html"
+    report_file = Recording(Path(row.recording)).report_file
+    if report_file.is_absolute() and report_file.exists():
+        return quote(relpath(report_file, output.resolve()))
+    return ""

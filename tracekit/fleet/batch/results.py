@@ -276,6 +276,26 @@ def forget_tables(output: Path, key: str, kept_names: Sequence[str] = ()) -> Non
             file.unlink(missing_ok=True)
 
 
+PAGES = "pages"
+
+
+def page_file(output: Path, key: str) -> Path:
+    """Return the place of a recording's page in a batch."""
+    return output / PAGES / f"{key}.html"
+
+
+def keep_page(output: str, row: BatchRow, recording: Recording, *, redacted: bool) -> None:
+    """Write the page of a recording, unless its tables cannot be read."""
+    with suppress(TracekitError):
+        page = pipeline.report(recording, redacted=redacted)
+        files.write_whole(page_file(Path(output), row.key), page.read_bytes())
+
+
+def forget_page(output: Path, key: str) -> None:
+    """Remove the page that an earlier batch made of a recording."""
+    page_file(output, key).unlink(missing_ok=True)
+
+
 RESULTS = "results"
 _FIRST = ("recording", "key", "source", "stamp", "form", "state")
 # A file with a single row has nothing to share or to skip: without both it is smallest.

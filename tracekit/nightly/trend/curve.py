@@ -39,10 +39,10 @@ from tracekit.nightly.trend.picture import (
 from tracekit.report import chart, text
 
 RECENT = 120  # nights that all have marks; of older nights only the striking ones have marks
-_WIDE = 960
-_COMPACT = 400
+_WIDE = 1280
+_COMPACT = 360
 _HIGH = 150
-_FLAT = 80
+_FLAT = 110
 _LEAST_SPAN = 0.04  # of the median: noise is not drawn as if it were much
 _LAST_NIGHT = 0.5  # of a night: how far the expected range goes beyond the last night
 
@@ -199,9 +199,9 @@ def _changes(curve: Curve) -> TrendPanel:
         zero_line = ((curve.x.axis.minimum, 0.0), (curve.x.axis.maximum, 0.0))
         zero_lines.append(zero_line)
     allowed = series.formatter.amount(series.threshold)
-    title = "Change from the reference"
+    title = "Change"
     if stretches:
-        title = f"{title}; dashed: the limit, {allowed}"
+        title = f"{title}; dashed: limit {allowed}"
     limit = f"Beyond this line a change for the worse matters: {allowed} from the expected change"
     axis = chart.linear("", min(reach), max(reach), series.formatter.change)
     drawn_changes = _drawn(
@@ -234,9 +234,9 @@ def _values(curve: Curve, height: float, *, dates: bool) -> TrendPanel:
     if not values:
         empty_axis = chart.linear("", 0, 1, lambda _: "")
         return TrendPanel("No night has a value", height, empty_axis, ())
-    title = "Median of the pairs" if series.gated else ""
+    title = "Median" if series.gated else ""
     if references and series.gated:
-        title = f"{title}; dashed: the reference"
+        title = f"{title}; dashed: reference"
     reference_runs = _runs(curve, lambda point: point.reference)
     drawn_values = _drawn(
         curve, lambda point: point.value, lambda point: (point.least, point.most), 2.6

@@ -49,8 +49,10 @@ from tracekit.nightly.trend.listed_changes import (
 from tracekit.nightly.trend.picture import NightAxis, svg
 from tracekit.report import Redact, document, environment_of, text
 
-FEW_FOLLOWED = 12  # as many compact charts are open from the start
 MOST_CHANGES = 12
+MOST_LINES = 5  # changes that are read on the first screen
+LONGEST_LINE = 80
+_LONGEST_TITLE = 70
 MOST_LOST = 40
 LATELY = 30
 
@@ -84,11 +86,12 @@ def render_trend(
     sections: list[dict[str, Any]] = []
     searched_count = 0
     series_count = 0
-    for course in courses:
+    for course, label in zip(courses, _label_courses(courses), strict=True):
         curves = _curves(course, redact_link)
         if not course.is_anchor:  # an anchor's series are part of its capture's trend
             changes += _list_course_changes(course, curves)
-        sections.append(_section(course, curves, redact_link, redact))
+        section = _section(course, curves, redact_link, redact)
+        sections.append({**section, "label": label})
         searched_count += sum(map(is_searched, course.shown))
         series_count += len(course.shown)
     changes.sort(key=_change_rank, reverse=True)
@@ -100,12 +103,14 @@ def render_trend(
     stale = stale_of(nights, missed, now)
     tally = tally_of(nights, missed)
     standing_courses = find_standing(courses)
+    _open_sections(sections)
+    listed_changes = changes[:MOST_CHANGES]
     return document(
         environment_of(redact),
         "trend/page.html",
         styles=("page.css", "trend/trend.css"),
         scripts=(),
-        title=title,
+        title=text.clip(title, _LONGEST_TITLE),
         headline=headline,
         stale=stale,
         tally=tally,
@@ -119,7 +124,8 @@ def render_trend(
         several=format_count,
         short_commit=units.short_commit,
         lately=LATELY,
-        changes=changes[:MOST_CHANGES],
+        lines=list(map(_describe_change, listed_changes[:MOST_LINES])),
+        changes=listed_changes,
         more_changes=more_changes,
         searched=searched_count,
         short=series_count - searched_count,
@@ -127,9 +133,47 @@ def render_trend(
         lost=lost_nights[:MOST_LOST],
         more_lost=more_lost,
         sections=sections,
-        few=series_count <= FEW_FOLLOWED,
         recent=RECENT,
     )
+
+
+def _label_courses(courses: Sequence[Course]) -> list[str]:
+    """Return a label of each course that no other one has: its capture, and what differs."""
+    parts = list(map(_list_label_parts, courses))
+    labels: list[str] = []
+    for own_parts in parts:
+        number = 2
+        while sum(other[:number] == own_parts[:number] for other in parts) > 1:
+            number += 1
+        labels.append(", ".join(filter(None, own_parts[:number])))
+    return labels
+
+
+def _list_label_parts(course: Course) -> tuple[str, ...]:
+    age = ""
+    if not course.current:
+        age = "earlier work"
+    nights = days(course.fared[0].at, course.fared[-1].at)
+    return course.capture, age, course.plan, course.machine, nights, course.name
+
+
+def _open_sections(sections: Sequence[dict[str, Any]]) -> None:
+    """Open the sections of current work whose last night is not good; without any, the first."""
+    for section in sections:
+        course: Course = section["course"]
+        section["open"] = course.current and course.last.state.tone not in {"good", "plain"}
+    if sections and not any(section["open"] for section in sections):
+        sections[0]["open"] = True
+
+
+def _describe_change(change: ListedChange) -> tuple[str, str, str]:
+    """Return the tone of a step or drift, its line, and the section that draws it."""
+    nights = f"Night {change.nights}"
+    if change.until:
+        nights = f"Nights {change.nights}"
+    metric = text.heading(change.series.metric)
+    line = f"{nights}: {metric} {change.change}, {change.course.capture}"
+    return change.tone, text.clip(line, LONGEST_LINE), change.course.name
 
 
 def _list_course_changes(course: Course, curves: Sequence[Curve]) -> list[ListedChange]:

@@ -12,14 +12,14 @@ from tracekit.nightly.trend.course import CourseEvent, CourseState
 from tracekit.report import chart
 
 _LEFT = 10.0  # the room on the left of panels
-_RIGHT = 92.0  # the room on their right, for the numbers of their axes
-_HEAD = 16.0  # tags
-_GAP = 24.0  # above a panel
-_LANE = 20.0  # marks below the panels
-_FOOT = 31.0  # the numbers and dates of nights
+_RIGHT = 118.0  # the room on their right, for the numbers of their axes
+_HEAD = 20.0  # tags
+_GAP = 30.0  # above a panel
+_LANE = 22.0  # marks below the panels
+_FOOT = 42.0  # the numbers and dates of nights
 _STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)  # nights between labels
-_APART = 66.0  # the least room of a date
-_CHARACTER = 6.0
+_APART = 90.0  # the least room of a date
+_CHARACTER = 8.4  # the usual width of one
 _AIR = 0.5  # of a night, at both ends of the axis
 
 
@@ -118,6 +118,7 @@ def svg(picture: Picture, spoken: Callable[[str], str] = str) -> str:
     height = bottom + _LANE + _FOOT
     across = picture.width - _LEFT - _room_on_the_right(picture)
     root = chart.figure("nights", (picture.width, height), picture.title, picture.summary)
+    root.set("role", "group")  # an image has no links
     axis = picture.x.axis
     for number, words in picture.x.labels(across):
         x = _LEFT + axis.project(number, 0, across)
@@ -126,11 +127,11 @@ def svg(picture: Picture, spoken: Callable[[str], str] = str) -> str:
         place = min(max(x, room + 1), rightmost_place)
         line = f"M{x:.1f} {bottom:.1f}v{_LANE:g}"
         ET.SubElement(root, "path", {"class": "grid", "d": line})
-        number_text = _text(x, height - 18, f"{number:,}", "mid number")
+        number_text = _text(x, height - 24, f"{number:,}", "mid number")
         root.append(number_text)
-        words_text = _text(place, height - 5, words, "mid")
+        words_text = _text(place, height - 6, words, "mid")
         root.append(words_text)
-    unit_text = _text(_LEFT + across + 7, height - 18, "night")
+    unit_text = _text(_LEFT + across + 7, height - 24, "night")
     root.append(unit_text)
     root.extend(_tags(picture, across, bottom))
     top = _HEAD - 6
@@ -164,7 +165,7 @@ def _panel(panel: TrendPanel, x: chart.Axis, across: float, top: float) -> ET.El
         _, y = plane.project((x.minimum, mark))
         line = f"M0 {y:.1f}H{across:g}"
         ET.SubElement(group, "path", {"class": "grid", "d": line})
-        label = _text(across + 7, y + 4, panel.y.words(mark))
+        label = _text(across + 7, y + 5, panel.y.words(mark))
         group.append(label)
     for shape in panel.shapes:
         group.extend(shape(plane))
@@ -177,12 +178,12 @@ def _tags(picture: Picture, across: float, bottom: float) -> Iterator[ET.Element
     for tag in picture.tags:
         tag_place = picture.x.place(tag.at)
         x = _LEFT + picture.x.axis.project(tag_place, 0, across)
-        width = len(tag.letter) * 7.5 + 6
+        width = len(tag.letter) * 10 + 8
         place = max(x - width / 2, end + 1)
         end = place + width
         if tag.accepted:
             name = "accepted"
-            corner_radius = "8"
+            corner_radius = "10"
         else:
             name = "changed"
             corner_radius = "2"
@@ -199,7 +200,7 @@ def _tags(picture: Picture, across: float, bottom: float) -> Iterator[ET.Element
             "rx": corner_radius,
         }
         ET.SubElement(group, "rect", box)
-        letter = _text(place + width / 2, 12, tag.letter, "mid")
+        letter = _text(place + width / 2, 15, tag.letter, "mid")
         group.append(letter)
         yield group
 
@@ -209,7 +210,7 @@ def _text(x: float, y: float, words: str, name: str = "") -> ET.Element:
 
 
 RADIUS = 3.4
-_ROW = 13.0
+_ROW = 18.0
 # A night that went well is a disc; the others differ from it by their shape alone.
 _SHAPES = {
     CourseState.REGRESSION: "M{x} {y}m0 -5.5l5.5 9.5h-11z",
@@ -276,14 +277,14 @@ def draw_changes(changes: Sequence[tuple[float, float, str, str]]) -> chart.Shap
             ends[row : row + 1] = [max(begin + room, until)]
             if last_place > first_place:
                 kind = "drift"
-                foot = 14 + row * _ROW
+                foot = 19 + row * _ROW
                 path = f"M{x:.1f} {foot - 3:g}v6m0 -3H{until:.1f}m0 -3v6"
             else:
                 kind = "step"
                 path = f"M{x:.1f} 0V{plane.height:g}"
             group = ET.Element("g", {"class": f"{kind} {tone}"})
             ET.SubElement(group, "path", {"d": path})
-            words_y = 11 + row * _ROW
+            words_y = 15 + row * _ROW
             if is_left:
                 label = _text(begin + room - 5, words_y, words, "end")
                 group.append(label)

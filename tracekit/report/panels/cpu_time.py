@@ -15,9 +15,9 @@ MOST_ROWS = 25
 LEAST = 0.05
 """Share of the CPU time from which a function is listed that has none of its own."""
 _ADDRESS = r"(?:[^+]* )?(?:0x[0-9a-f]+|\(no address\))"  # as `profile.frames_table` names it
-_WIDTH = 1_000  # of the flame graph, in units of its own
-_ROW = 18  # height of a row there
-_LETTER = 6.6  # width of a letter there
+_WIDTH = 1_200  # of the flame graph, in units of its own
+_ROW = 21  # height of a row there
+_LETTER = 8.5  # width of a letter there
 _AWAKE = 0.5  # share of its life below which a target counts as asleep
 
 

@@ -145,13 +145,6 @@ def _interval_words(lower_bound: analysis.Measurement, upper_bound: analysis.Mea
 SIGNS = {Severity.ERROR: "✕", Severity.WARNING: "▲", Severity.NOTE: "●"}
 
 
-def cost_of(finding: analysis.Finding) -> str:
-    """Return the time that a remedy would save in words; "" if it is not known."""
-    if not finding.saving:
-        return ""
-    return finding.saving_range
-
-
 @dataclass(frozen=True)
 class PageVerdict:
     """A sentence, a piece of advice for lists of runs, and a tone, which is a word of the style.
@@ -186,7 +179,7 @@ def verdict(result: Result, tables: Tables) -> Context:
 
 def _list_lines(result: Result) -> Iterator[tuple[Severity, str]]:
     for finding in result.findings:
-        yield finding.severity, analysis.line_of(finding, cost_of(finding))
+        yield finding.severity, analysis.line_of(finding, finding.cost)
 
 
 def _of_samples(result: Result, tables: Tables) -> PageVerdict | None:
