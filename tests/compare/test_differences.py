@@ -15,25 +15,16 @@ from tracekit.base import Verdict
 from tracekit.base.choices import RecordingChoices
 from tracekit.base.recording import Process, Provenance
 from tracekit.compare.compare import compare
-from tracekit.compare.differences import (
-    _OUTSIDE,  # pyright: ignore[reportPrivateUsage]
-    CROWDED,
-    Became,
-    Condition,
-    Difference,
-    Kernel,
-    Weight,
-    conditions,
-    differences,
-    finding_changes,
-    kernel_changes,
-)
+from tracekit.compare.conditions import CROWDED, STATES_OF_THE_MACHINE, Condition, conditions
+from tracekit.compare.differences import Difference, Weight, differences
+from tracekit.compare.findings import Became, finding_changes
+from tracekit.compare.kernels import Kernel, kernel_changes
 
 TIMES = [1000] * 40
 
 
 def test_conditions_are_found_by_rules_that_exist() -> None:
-    assert set(_OUTSIDE) <= set(RULES)
+    assert set(STATES_OF_THE_MACHINE) <= set(RULES)
 
 
 def test_other_work_and_another_recorder_make_a_comparison_void() -> None:

@@ -10,8 +10,8 @@ from .compare import overall as overall
 from .compare import parse_sides as parse_sides
 from .compare import speed_of as speed_of
 from .differences import Difference as Difference
-from .differences import FindingChange as FindingChange
 from .differences import Weight as Weight
+from .findings import FindingChange as FindingChange
 from .samples import Order as Order
 from .samples import Sample as Sample
 from .spread import Limits as Limits

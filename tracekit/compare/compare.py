@@ -10,17 +10,10 @@ from tracekit.analysis import METRICS, Better, Result
 from tracekit.base import InputError, Recording, UsageError, Verdict, markup, units
 from tracekit.base import redaction as base_redaction
 from tracekit.compare.benches import bench_sample
-from tracekit.compare.differences import (
-    Condition,
-    Difference,
-    FindingChange,
-    KernelChange,
-    Weight,
-    conditions,
-    differences,
-    finding_changes,
-    kernel_changes,
-)
+from tracekit.compare.conditions import Condition, conditions
+from tracekit.compare.differences import Difference, Weight, differences
+from tracekit.compare.findings import FindingChange, finding_changes
+from tracekit.compare.kernels import KernelChange, kernel_changes
 from tracekit.compare.missing_parts import withhold_verdict
 from tracekit.compare.samples import Order, Runs, Sample, order_of, runs
 from tracekit.compare.spread import Limits

@@ -8,7 +8,8 @@ from typing import Any, Literal
 from tracekit.analysis import METRICS, Better, Finding, Given, line_of
 from tracekit.base import Verdict, own_version, units, verdicts
 from tracekit.compare.compare import RATES, STEP, Comparison
-from tracekit.compare.differences import Became, FindingChange, Kernel, KernelChange
+from tracekit.compare.findings import Became, FindingChange
+from tracekit.compare.kernels import Kernel, KernelChange
 from tracekit.compare.samples import Order, Sample
 from tracekit.compare.verdicts import Change
 from tracekit.report import (

@@ -11,7 +11,8 @@ from tracekit.analysis.result import Better
 from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.base import Verdict
 from tracekit.compare.compare import Comparison
-from tracekit.compare.differences import Became, Condition, FindingChange
+from tracekit.compare.conditions import Condition
+from tracekit.compare.findings import Became, FindingChange
 from tracekit.compare.spread import Limits
 from tracekit.compare.verdicts import Change
 from tracekit.machine.state import State
