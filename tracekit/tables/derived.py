@@ -366,28 +366,27 @@ def pc_runs(shader_pc_intervals: pd.DataFrame, shaders: pd.DataFrame) -> Joined:
 
 
 def _match_ranges(points: pd.Series, begins: pd.Series, ends: pd.Series) -> Match:
-    """Match points with the only range [begin, end) that holds them; `begins` are sorted."""
+    """Match points with the only range [begin, end) that holds them; `begins` are sorted.
+
+    A point is in as many ranges as have begun by then and have not ended.
+    """
     has_point = points.notna().to_numpy()
     point_values = points.to_numpy(dtype="uint64", na_value=0)
-    pcs, inverse = np.unique(point_values, return_inverse=True)
-    starts = begins.to_numpy(dtype="uint64")
-    stops = ends.to_numpy(dtype="uint64")
-    begin_counts = np.searchsorted(starts, pcs, side="right")
-    sorted_stops = np.sort(stops)
-    end_counts = np.searchsorted(sorted_stops, pcs, side="right")
-    count = begin_counts - end_counts
-    places = np.full(len(pcs), -1, dtype=np.intp)
-    for index in np.flatnonzero(count == 1):
-        earlier_stops = stops[: begin_counts[index]]
-        open_ranges = np.flatnonzero(earlier_stops > pcs[index])
-        places[index] = open_ranges[-1]
-    is_ambiguous = (count[inverse] > 1) & has_point
-    key_count = int(has_point.sum())
-    ambiguous = int(is_ambiguous.sum())
+    distinct_points, inverse = np.unique(point_values, return_inverse=True)
+    range_starts = begins.to_numpy(dtype="uint64")
+    range_ends = ends.to_numpy(dtype="uint64")
+    begun_counts = np.searchsorted(range_starts, distinct_points, side="right")
+    ended_counts = np.searchsorted(np.sort(range_ends), distinct_points, side="right")
+    open_counts = begun_counts - ended_counts
+    places = np.full(len(distinct_points), -1, dtype=np.intp)
+    for index in np.flatnonzero(open_counts == 1):
+        begun_ends = range_ends[: begun_counts[index]]
+        places[index] = np.flatnonzero(begun_ends > distinct_points[index])[-1]
+    is_ambiguous = (open_counts[inverse] > 1) & has_point
     return Match(
         places=np.where(has_point, places[inverse], -1),
-        key_count=key_count,
-        ambiguous=ambiguous,
+        key_count=int(has_point.sum()),
+        ambiguous=int(is_ambiguous.sum()),
         there=len(begins),
     )
 

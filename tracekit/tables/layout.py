@@ -35,8 +35,15 @@ _ANY = "any"
 class _ColumnLayout:
     """One column of a flat table, and the facts about its cells so far.
 
-    `declared` is its engineering type; None for the ids of a process or a thread, and for the
-    numbers of stacks.
+    Attributes:
+        name: Its name in the flat table.
+        declared: Its engineering type; None for the ids of a process or a thread, and for the
+            numbers of stacks.
+        nulls: Whether a cell was null.
+        foreign: The engineering types of cells that are not of the declared one.
+        typed: The type of cells that a reader has converted already; None if they are texts.
+        type: The type of the converted column.
+        broken: Whether the texts of some cells do not fit the form of the column.
     """
 
     name: str
@@ -72,12 +79,12 @@ class _ColumnLayout:
     def _infer_type(self, cells: pa.ChunkedArray) -> pa.DataType:
         """Return the type that the texts of all cells fit; that of texts if they break the form."""
         inferred_type: pa.DataType | None = None
-        if not self._clashing:
+        if not self._has_foreign_cells:
             texts = cells
             if is_coded(cells.type):
                 dictionaries = [chunk.dictionary for chunk in cells.chunks]
                 texts = pa.chunked_array(dictionaries, pa.string())
-            inferred_type = type_of(texts, self._effective)
+            inferred_type = type_of(texts, self._actual_form)
         self.broken = inferred_type is None
         if inferred_type is None or pa.types.is_string(inferred_type):
             return cells.type
@@ -86,36 +93,39 @@ class _ColumnLayout:
     @property
     def drift(self) -> str | None:
         """A sentence on the cells that break the declared type of the column, if any do."""
-        if self.typed is not None or not (self._clashing or self.broken):
+        if self.typed is not None or not (self._has_foreign_cells or self.broken):
             return None
-        actual_content = f"values other than {self._effective}"
-        if self._clashing:
-            actual_content = ", ".join(sorted(self.foreign))
-        declared = self.declared or "a number"
-        if self._one_foreign:
-            [declared] = self.foreign
-        return f"{self.name} is declared as {declared} and holds {actual_content}; it is text"
+        content = f"values other than {self._actual_form}"
+        if self._has_foreign_cells:
+            content = ", ".join(sorted(self.foreign))
+        declared = self._only_foreign_type or self.declared or "a number"
+        return f"{self.name} is declared as {declared} and holds {content}; it is text"
 
     @cached_property
     def _form(self) -> Form | None:
+        """The form of texts of the declared type; None if it has no known one."""
         if self.declared is None:
             return Form.INTEGER
         return FORMS.get(self.declared)
 
     @property
-    def _one_foreign(self) -> bool:
-        return self.declared == _ANY and len(self.foreign) == 1
+    def _only_foreign_type(self) -> str:
+        """The type of all cells of a column of type `any`, if they have one; else ""."""
+        if self.declared != _ANY or len(self.foreign) != 1:
+            return ""
+        [foreign_type] = self.foreign
+        return foreign_type
 
     @property
-    def _effective(self) -> Form | None:
-        """The form that counts: in a column of type `any`, that of the only type of its cells."""
-        if self._one_foreign:
-            [foreign_type] = self.foreign
-            return FORMS.get(foreign_type)
+    def _actual_form(self) -> Form | None:
+        """The form that texts must have: in a column of type `any`, that of their only type."""
+        if self._only_foreign_type:
+            return FORMS.get(self._only_foreign_type)
         return self._form
 
     @property
-    def _clashing(self) -> bool:
+    def _has_foreign_cells(self) -> bool:
+        """Whether cells are of other types than the declared one, which has a form."""
         return bool(self.foreign) and self._form is not None
 
 
@@ -137,7 +147,7 @@ class Layout:
             self.columns.append(_ColumnLayout(name, declared))
         raw_fields = list(zip(names, types, strict=True))
         self.raw = pa.schema(raw_fields)
-        self._long = 0  # bytes of long texts
+        self._long_bytes = 0  # of long texts
 
     def take(self, piece: Node) -> pa.Table:
         """Take a piece; return its cells unconverted, with the names of the flat table."""
@@ -146,9 +156,9 @@ class Layout:
         for column, (_, part, cells) in laid_out_cells:
             foreign = part.foreign if cells is part.cells else frozenset[str]()
             column.take(cells, foreign)
-            self._long += long_bytes(cells)
+            self._long_bytes += long_bytes(cells)
             arrays.append(cells)
-        require_room(self.table, self._long)
+        require_room(self.table, self._long_bytes)
         return pa.table(arrays, schema=self.raw)
 
     @property
@@ -159,8 +169,8 @@ class Layout:
     @property
     def drift(self) -> tuple[str, ...]:
         """Sentences on the converted columns that break their declared types."""
-        descriptions = [column.drift for column in self.columns]
-        return tuple([f"{self.table}: {drift}" for drift in descriptions if drift is not None])
+        sentences = [column.drift for column in self.columns]
+        return tuple([f"{self.table}: {drift}" for drift in sentences if drift is not None])
 
     @property
     def metadata(self) -> dict[bytes, bytes]:
@@ -194,6 +204,7 @@ def frame_of(columns: Iterable[tuple[str, pa.ChunkedArray]], rows: int) -> pd.Da
 
 
 def _cells(piece: Node) -> Iterator[tuple[str, ColumnCells, pa.ChunkedArray]]:
+    """Yield the name, the column of the export, and the cells of each column of the flat table."""
     for part in piece.columns:
         name = part.column.mnemonic
         yield name, part, part.cells

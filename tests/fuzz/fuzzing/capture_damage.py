@@ -26,7 +26,8 @@ from tracekit.base import TracekitError
 from tracekit.tables import tables_of_bundle
 from tracekit.tables.captures import open_capture, redact_capture
 from tracekit.tables.captures.files import read_entries
-from tracekit.tables.captures.rows import Row, list_rows, list_schemas
+from tracekit.tables.captures.row_tables import Row
+from tracekit.tables.captures.rows import list_rows, list_schemas
 
 REFUSED, NAMED, HARMLESS, VALUES = "refused", "named", "harmless", "values"
 SILENT, ERROR, SLOW = "SILENT", "ERROR", "SLOW"

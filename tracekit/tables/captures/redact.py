@@ -31,8 +31,8 @@ from tracekit.tables.captures.metallib import (
     MetallibFunction,
     unpack_archive,
 )
+from tracekit.tables.captures.private_rows import BUFFERS, SOURCE
 from tracekit.tables.captures.records import is_stream
-from tracekit.tables.captures.rows import BUFFERS, SOURCE
 from tracekit.tables.captures.texts import (
     PROPERTY_LIST,
     TextPlace,

@@ -1,97 +1,18 @@
 """Archives of NSKeyedArchiver, walked by key: plain values only, no objects are made.
 
-The parts of a binary property list are found by their places, so that many parts may be the same
-megabyte, or overlap: a small file would become gigabytes. In an honest one no two parts share a
-byte.
-
 Only `plistlib` reads them. Values refer to one another by number, in cycles too, so nothing here
 descends by itself: a caller requests the part that it knows.
 """
 
 import plistlib
 import re
-import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 from xml.parsers.expat import ExpatError
 
-import numpy as np
-from numpy.typing import NDArray
-
+from tracekit.tables.bundle.container.property_lists import has_room
 from tracekit.tables.bundle.errors import ArchiveError
-
-MOST_OBJECTS = 1 << 24
-_MAGIC = b"bplist00"
-_TRAILER = struct.Struct(">6xBBQQQ")
-_LONG = 15  # marks a length in an integer of its own
-_DATA = 0x4
-_ASCII = 0x5
-_UTF_16 = 0x6
-_ARRAY = 0xA
-_SET = 0xC
-_DICTIONARY = 0xD
-_BYTES = 8
-
-Numbers = NDArray[np.int64]
-
-
-def has_room(content: bytes) -> bool:
-    """Return whether a property list holds no more than its size and `MOST_OBJECTS` allow.
-
-    Content that is too damaged to be recognised is left to its reader, which refuses it.
-    """
-    if not content.startswith(_MAGIC):
-        return content.count(b"<") <= 2 * MOST_OBJECTS
-    if len(content) < len(_MAGIC) + _TRAILER.size:
-        return True
-    trailer_start = len(content) - _TRAILER.size
-    width, reference, count, _, table_start = _TRAILER.unpack_from(content, trailer_start)
-    if not 0 < width <= _BYTES or table_start + count * width > len(content):
-        return True
-    if count > MOST_OBJECTS:
-        return False
-    digits = np.frombuffer(content, np.uint8, count * width, table_start)
-    table = digits.reshape(count, width)
-    places = _big_endian(table)
-    is_inside = (places >= 0) & (places < len(content) - _TRAILER.size)
-    places = places[is_inside]
-    octets = np.frombuffer(content, np.uint8)
-    sizes = _sizes(octets, places, reference)
-    return int(sizes.sum()) <= len(content)
-
-
-def _sizes(content: NDArray[np.uint8], places: Numbers, reference: int) -> Numbers:
-    """Return the bytes that each part takes; a length beyond the content counts as all of it."""
-    markers = content[places]
-    lengths = (markers & _LONG).astype(np.int64)
-    length_powers = content[places + 1] & 3
-    powers = np.where(lengths == _LONG, length_powers, -1)
-    for power in range(4):
-        width = 1 << power
-        long_parts = np.flatnonzero(powers == power)
-        first_digits = places[long_parts, None] + 2
-        digits = first_digits + np.arange(width)
-        last_place = content.size - 1
-        long_lengths = _big_endian(content[np.minimum(digits, last_place)])
-        long_lengths[long_lengths < 0] = content.size
-        lengths[long_parts] = np.minimum(long_lengths, content.size)
-    units = np.zeros(16, np.int64)
-    units[_DATA] = 1
-    units[_ASCII] = 1
-    units[_UTF_16] = 2
-    units[_ARRAY] = reference
-    units[_SET] = reference
-    units[_DICTIONARY] = 2 * reference
-    return lengths * units[markers >> 4]
-
-
-def _big_endian(digits: NDArray[np.uint8]) -> Numbers:
-    values = np.zeros(len(digits), np.int64)
-    for column in digits.T:
-        values = (values << 8) | column
-    return values
-
 
 Value = Any
 _MOST_MEMBERS = 1 << 20
@@ -167,11 +88,8 @@ class Archive:
         resolved_node = self.resolve(node)
         if not isinstance(resolved_node, Mapping):
             return None
-        if (
-            key not in resolved_node
-            and "NS.keys" in resolved_node
-            and "NS.objects" in resolved_node
-        ):
+        is_dictionary = "NS.keys" in resolved_node and "NS.objects" in resolved_node
+        if is_dictionary and key not in resolved_node:
             return self.resolve(self.mapping(resolved_node).get(key))
         return self.resolve(resolved_node.get(key))
 
@@ -194,10 +112,13 @@ class Archive:
     def mapping(self, node: Value) -> dict[Any, Value]:
         """Return an archived dictionary of either kind; its values may be references."""
         resolved_node = self.resolve(node)
-        if isinstance(resolved_node, Mapping):
-            is_by_number = "$0" in resolved_node and "NS.keys" not in resolved_node
-            if is_by_number:
-                return dict(self.by_number(resolved_node))
+        is_by_number = (
+            isinstance(resolved_node, Mapping)
+            and "$0" in resolved_node
+            and "NS.keys" not in resolved_node
+        )
+        if is_by_number:
+            return dict(self.by_number(resolved_node))
         keys = self._get_members(node, "NS.keys")
         values = self._get_members(node, "NS.objects")
         if len(keys) != len(values):
@@ -233,7 +154,10 @@ class Archive:
         return resolved_node
 
     def by_number(self, node: Value) -> Iterator[tuple[int, Value]]:
-        """Yield the items of an `XRIntKeyedDictionary`; raise ArchiveError if it is not one."""
+        """Yield the items of an `XRIntKeyedDictionary`; raise ArchiveError if it is not one.
+
+        Its key `$0` has the number of items; `$1` and `$2` are the first key and value, and so on.
+        """
         resolved_node = self.resolve(node)
         count: Value = None
         if isinstance(resolved_node, Mapping):
