@@ -29,7 +29,7 @@ from tracekit.base.recording import Provenance
 from tracekit.cli.main import application
 from tracekit.cli.names import GROUPS, MOVED_OPTIONS, RAN_ALONE, RENAMED, RENAMED_OPTIONS, RUN
 from tracekit.nightly.plan.document import STARTER
-from tracekit.nightly.plan.reading import FOLLOWED
+from tracekit.nightly.plan.followed import FOLLOWED
 from tracekit.pipeline import needed_tables
 from tracekit.tables.joins import read_inputs
 from tracekit.tables.schema import Column, ColumnKind, Schema

@@ -19,6 +19,7 @@ from tracekit.analysis.metrics import METRICS
 from tracekit.base.errors import UsageError
 from tracekit.machine.state import StateLimits
 from tracekit.nightly.plan.document import STARTER, has_plan, open_document, write_starter
+from tracekit.nightly.plan.followed import FOLLOWED, UNTRACED, find_default_threshold
 from tracekit.nightly.plan.plan import (
     STATE,
     Bytes,
@@ -37,13 +38,7 @@ from tracekit.nightly.plan.plan import (
     allow_imports,
     convert_value,
 )
-from tracekit.nightly.plan.reading import (
-    FOLLOWED,
-    UNTRACED,
-    find_default_threshold,
-    history_of,
-    read_plan,
-)
+from tracekit.nightly.plan.reading import history_of, read_plan
 
 Plan = Callable[[str], NightPlan]
 Refused = Callable[[str | bytes], UsageError]

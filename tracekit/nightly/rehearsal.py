@@ -22,8 +22,8 @@ from tracekit.compare import shifts
 from tracekit.machine import State, Watch, busy, find_rejections
 from tracekit.nightly.history.night import Pair
 from tracekit.nightly.history.pairs import changes
+from tracekit.nightly.plan.followed import UNTRACED
 from tracekit.nightly.plan.plan import Capture, Gated, NightPlan
-from tracekit.nightly.plan.reading import UNTRACED
 from tracekit.nightly.session.child import PreparedCapture
 from tracekit.nightly.session.measuring import PlantedPair, measure_planted
 from tracekit.nightly.session.program import Bounds

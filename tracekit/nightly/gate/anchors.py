@@ -9,8 +9,8 @@ from tracekit.base import TracekitError
 from tracekit.nightly.gate.past import Past, past_of
 from tracekit.nightly.history.night import ANCHORED, Accepted, Night
 from tracekit.nightly.history.steps import Point, Series, levels
+from tracekit.nightly.plan.followed import UNTRACED
 from tracekit.nightly.plan.plan import Capture, Reference
-from tracekit.nightly.plan.reading import UNTRACED
 from tracekit.nightly.session.worktree import repository
 
 _NEAR = 0.5  # the part of the threshold that nights may lose before the anchor is measured
