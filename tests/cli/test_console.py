@@ -17,7 +17,8 @@ from small_bundle import intervals, ticks
 from tracekit.analysis.result import Better, Measurement, Result
 from tracekit.analysis.rule import Finding, Severity
 from tracekit.base.recording import Provenance, Recording
-from tracekit.cli.console import bisect_code, show, style_text
+from tracekit.cli.console import bisect_code, style_text
+from tracekit.cli.results import show_result
 
 _END = b"\x04end"
 
@@ -58,7 +59,7 @@ def test_values_that_a_workload_could_not_measure_are_shown(
     goodput = Measurement("goodput", None, "requests/s", Better.HIGHER, "no limit was given.")
     speedup = Measurement("speedup", None, "x", Better.HIGHER, "there was no pair of steps")
     results = (speedup, Measurement("pairs", 0, "count", Better.NEITHER))
-    show(Result(Provenance(), metrics=(rate, goodput), results=results), Recording(tmp_path))
+    show_result(Result(Provenance(), metrics=(rate, goodput), results=results), Recording(tmp_path))
     numbers = capsys.readouterr().out.partition("\n\n")[0]
     assert [" ".join(line.split()) for line in numbers.splitlines()] == [
         "step_rate 45 steps/s",
@@ -72,9 +73,9 @@ def test_idle_time_is_that_of_the_window_that_findings_speak_of(
 ) -> None:
     whole_share = Measurement("gpu_idle_ratio", 0.3, "ratio", Better.LOWER)
     steady = Measurement("idle_ratio", 0.1, "ratio", Better.LOWER)
-    show(Result(Provenance(), metrics=(whole_share, steady)), Recording(tmp_path))
+    show_result(Result(Provenance(), metrics=(whole_share, steady)), Recording(tmp_path))
     assert "gpu_idle_ratio" not in capsys.readouterr().out
-    show(Result(Provenance(), metrics=(whole_share,)), Recording(tmp_path))
+    show_result(Result(Provenance(), metrics=(whole_share,)), Recording(tmp_path))
     assert "gpu_idle_ratio" in capsys.readouterr().out
 
 
@@ -83,7 +84,7 @@ def test_effects_are_named_next_to_their_finding(
 ) -> None:
     effects = ("shallow-queue", "late-start")
     idle = Finding("bubbles", Severity.WARNING, "Idle.", "Wait once.", effects=effects)
-    show(Result(Provenance(), findings=(idle,)), Recording(tmp_path))
+    show_result(Result(Provenance(), findings=(idle,)), Recording(tmp_path))
     printed = capsys.readouterr().out
     assert "warning  bubbles (with shallow-queue, late-start)\n" in printed
 
@@ -185,7 +186,7 @@ def test_the_purpose_of_a_run_comes_before_its_findings(
     names = {"step_time_paged": 5e6, "step_time_sdpa": 2e6, "speedup": 0.4}
     results = tuple(Measurement(name, value, "ns", Better.LOWER) for name, value in names.items())
     idle = Finding("bubbles", Severity.WARNING, "The GPU was idle.", "Submit ahead.")
-    show(Result(Provenance(), results=results, findings=(idle,)), Recording(tmp_path))
+    show_result(Result(Provenance(), results=results, findings=(idle,)), Recording(tmp_path))
     first_line, second = capsys.readouterr().out.splitlines()[:2]
     assert first_line.startswith("sdpa is 2.50 times as fast as paged")
     assert second == "The GPU was idle."

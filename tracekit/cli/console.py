@@ -12,7 +12,7 @@ from textwrap import shorten
 from time import monotonic
 from typing import TYPE_CHECKING, BinaryIO
 
-from tracekit import analysis, record, tables
+from tracekit import record, tables
 from tracekit.base import InputError, TracekitError, streams
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from tracekit import app
     from tracekit.base import Recording
 
 
@@ -121,14 +120,6 @@ def _say(*parts: Words, style: str = "") -> None:
     screen(error=True).print(style_text(*parts, style=style))
 
 
-_STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
-_VERDICTS = {
-    "ok": "green",
-    "warning": "bold yellow",
-    "failed": "bold red",
-    "not applicable": "dim",
-    "unknown": "bold cyan",
-}
 _WIDEST = 30  # characters of a cell
 
 
@@ -155,67 +146,6 @@ def progress(stage: str) -> "Generator[record.Progress]":
     elapsed_seconds = monotonic() - start_time
     elapsed_text = f"{elapsed_seconds:.1f} s"
     _say(("✓", "green"), f" {stage} ", (elapsed_text, "dim"))
-
-
-def show(result: "analysis.Result", recording: "Recording", *, json: bool = False) -> None:
-    """Print the result: the numbers, the findings in words, and the paths of its files."""
-    if json:
-        show_json(result)
-        return
-    answer = analysis.answer_of(result)
-    if answer:
-        show_text((answer, "bold"))
-    if result.findings:
-        headline = analysis.line_of(result.findings[0], longest=None)
-        show_text((headline, "bold"))
-    if answer or result.findings:
-        screen().print()
-    numbers = result.key_numbers()
-    width = max(map(len, numbers), default=0)
-    for name, value in numbers.items():
-        show_text(f"{name:<{width}}  ", (value, "bold"))
-    _show_findings(result)
-    _show_checks(result)
-    _show_unfinished_stages(result)
-    show_remarks(result.provenance.warnings)
-    _show_paths(recording)
-
-
-def show_rule(result: "analysis.Result", rule: str) -> None:
-    """Print the outcome of one rule, of a result that has nothing else: findings, or the reason."""
-    for check in result.checks:
-        reason = ""
-        if check.reason:
-            reason = f": {check.reason}"
-        show_text((rule, "bold"), f"  {check.status}{reason}")
-    if result.findings:
-        _show_findings(result)
-
-
-def show_evidence(document: "app.summaries.EvidenceDocument", *, json: bool) -> None:
-    """Print the windows of a finding, as a table or as JSON."""
-    if json:
-        show_json(document)
-        return
-    rows = [
-        (window.table, str(window.start), str(window.end), window.note)
-        for window in document.evidence
-    ]
-    measurements(f"{document.rule}: {len(rows)} windows", ("table", "start", "end", "note"), rows)
-
-
-def _show_unfinished_stages(result: "analysis.Result") -> None:
-    for name, stage in result.provenance.unfinished_stages.items():
-        sentence = f"The stage {name} was not completed"
-        if stage.state == "interrupted":
-            sentence = f"The stage {name} was interrupted"
-        if stage.state == "incomplete":
-            show_warnings([f"{stage.message}."])
-            continue
-        message = "."
-        if stage.message:
-            message = f": {stage.message}"
-        show_warnings([f"{sentence}{message}"])
 
 
 def show_folders(
@@ -349,22 +279,6 @@ def show_usage_error(code: int) -> None:
         show_error_document(message, "", code)
 
 
-def show_diagnosis(diagnosis: "record.Diagnosis", *, json: bool = False) -> None:
-    """Print the facts of the doctor, a row for each, with its fix below it."""
-    if json:
-        show_json(diagnosis.document())
-        return
-    name_lengths = [len(fact.name) for fact in diagnosis.facts]
-    width = max(name_lengths)
-    for fact in diagnosis.facts:
-        verdict_text = f"{fact.verdict:<14}  "
-        verdict = (verdict_text, _VERDICTS[fact.verdict])
-        name_text = f"{fact.name:<{width}}  "
-        show_text(verdict, (name_text, "bold"), fact.words)
-        if fact.fix:
-            show_text(f"{'':14}  {'':{width}}  → {fact.fix}", style="dim")
-
-
 def show_remarks(remarks: Iterable[str]) -> None:
     """Print remarks on a recording at the end of the command: each one once, many as one line."""
     later = set(tables.losses.list_reported_losses())
@@ -430,71 +344,7 @@ def is_progress_shown() -> bool:
     return screen(error=True).is_terminal
 
 
-def _show_findings(result: "analysis.Result") -> None:
-    screen().print()
-    if not result.findings:
-        show_text("No finding.")
-    for finding in result.findings:
-        head = (f"{finding.severity}", _STYLES[finding.severity])
-        effects = ""
-        if finding.effects:
-            effects = f" (with {', '.join(finding.effects)})"
-        show_text(head, "  ", (finding.rule, "bold"), effects)
-        saving_text = finding.describe_saving()
-        show_text(f"  {finding.message}{saving_text}")
-        if finding.advice:
-            show_text(f"  → {finding.advice}", style="dim")
-
-
-def _show_checks(result: "analysis.Result") -> None:
-    status = analysis.Status
-    passed = [check.rule for check in result.checks if check.status is status.PASSED]
-    screen().print()
-    show_text(result.summarize_checks())
-    show_text(f"passed       {', '.join(passed) or 'none'}")
-    other_states = ((status.ABSTAINED, "not judged"), (status.FAILED, "failed"))
-    for state, words in other_states:
-        for reason in result.reasons(state):
-            show_text(f"{words:11}  ", (_join_names(reason.rules), "bold"), ":")
-            show_text(f"  {reason.words}", style="dim")
-            if reason.remedy:
-                show_text(f"  → {reason.remedy}", style="dim")
-
-
-_FEW = 6
-
-
-def _join_names(names: Sequence[str]) -> str:
-    """Return names with commas between; of many the first ones, and how many more there are."""
-    if len(names) <= _FEW:
-        return ", ".join(names)
-    other_count = len(names) - _FEW + 1
-    first_names = ", ".join(names[: _FEW - 1])
-    return f"{first_names} and {other_count} more"
-
-
-def _show_paths(recording: "Recording") -> None:
-    from tracekit.base import files
-
-    opener = "xdg-open"
-    if sys.platform == "darwin":
-        opener = "open"
-    screen().print()
-    show_text(f"folder       {recording.folder}")
-    if recording.report_file.exists():
-        show_text(f"page         {recording.report_file}")
-        report_text = files.quote_path(recording.report_file)
-        show_text(f"open it      {opener} {report_text}")
-    if recording.bundle.exists():
-        show_text(f"trace        {recording.bundle} (private: it names machine and user)")
-        if sys.platform == "darwin":
-            show_text(f"open it      open -a Instruments {files.quote_path(recording.bundle)}")
-
-
-_STOP = 128
-
-
-_MOST_COSTS = 6
+_MOST_COSTS = 6  # losses that an error names
 
 
 @contextmanager
@@ -545,6 +395,9 @@ def _show_losses(losses: "Iterable[tables.Loss]") -> None:
         texts = [f"{first_text} And {len(texts) - 1} more remarks; --verbose shows them."]
     for text in texts:
         _say(("warning: ", "yellow"), text)
+
+
+_STOP = 128  # exit codes from which `git bisect run` stops
 
 
 def bisect_code(code: int) -> int:

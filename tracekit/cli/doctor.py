@@ -10,7 +10,7 @@ from tracekit import record
 from tracekit.app import summaries
 from tracekit.base import InconclusiveError, InterruptedRunError, UsageError, outputs
 from tracekit.base import files as base_files
-from tracekit.cli import answers, console, options
+from tracekit.cli import answers, console, options, results
 from tracekit.cli.options import argument, flag, option
 from tracekit.workload import plan
 
@@ -97,7 +97,7 @@ def doctor(
     if json_summary:
         console.show_summary(summaries.summarize_diagnosis(diagnosis))
     else:
-        console.show_diagnosis(diagnosis, json=json)
+        results.show_diagnosis(diagnosis, json=json)
     raise typer.Exit(diagnosis.exit_code)
 
 

@@ -12,7 +12,7 @@ from tracekit import analysis, app
 from tracekit import record as record_room
 from tracekit import tables as traces
 from tracekit.base import Recording, UsageError, files, outputs, require
-from tracekit.cli import completion, console, options
+from tracekit.cli import completion, console, options, results
 from tracekit.cli.options import argument, flag, option
 from tracekit.workload import Plan
 from tracekit.workload import plan as workload_plan
@@ -57,7 +57,7 @@ def capture(
     recording, result = tracekit.pipeline.capture(
         plan, console.progress, tables=tables, xml=xml, redacted=not no_redact
     )
-    console.show(result, recording, json=json)
+    results.show_result(result, recording, json=json)
     if open_page:
         typer.launch(recording.report_file.resolve().as_uri())
     tracekit.pipeline.require_rows(result)
@@ -217,16 +217,16 @@ class _ResultView:
         """Print this part of the result of a run."""
         if self.evidence is not None:
             evidence = app.summaries.evidence_of(result, self.evidence)
-            console.show_evidence(evidence, json=self.json)
+            results.show_evidence(evidence, json=self.json)
             return
         if self.rule is not None:
             result = app.summaries.select_rule(result, self.rule)
         if self.json_summary:
             console.show_summary(app.summaries.summarize_result(result, recording.folder.name))
         elif self.rule is not None and not self.json:
-            console.show_rule(result, self.rule)
+            results.show_rule(result, self.rule)
         else:
-            console.show(result, recording, json=self.json)
+            results.show_result(result, recording, json=self.json)
         is_text = not self.json and not self.json_summary and self.rule is None
         if is_text and not recording.report_file.exists():
             console.show_next("report", recording)
@@ -304,7 +304,7 @@ def _show_results(
             result = analysis.Result.load(recording.result_file)
             name = recording.folder.name
             if evidence is not None:
-                console.show_evidence(app.summaries.evidence_of(result, evidence), json=json)
+                results.show_evidence(app.summaries.evidence_of(result, evidence), json=json)
             elif json:
                 console.show_summary(app.summaries.summarize_result(result, name))
             else:

@@ -14,7 +14,7 @@ from tracekit.base.capabilities import Capabilities, Combination, Identity
 from tracekit.base.errors import RecordingError, ToolError
 from tracekit.base.files import notes_folder
 from tracekit.base.recording import Recording
-from tracekit.cli.console import show_diagnosis
+from tracekit.cli.results import show_diagnosis
 from tracekit.record.direct_reading import Checked, KnownBundles
 from tracekit.record.doctor import checks
 from tracekit.record.doctor import examine as doctor
