@@ -11,7 +11,7 @@ import pytest
 
 from fake_macmon import install_macmon
 from tracekit import pipeline
-from tracekit.base.choices import RecordingChoices
+from tracekit.base.choices import LIGHT, RecordingChoices
 from tracekit.base.errors import UsageError
 from tracekit.base.recording import Recording
 from tracekit.record.host.recorder import HostRecorder
@@ -121,3 +121,23 @@ def test_a_monitor_that_cannot_be_read_is_a_warning(tmp_path: Path) -> None:
     samples, gpu_warning = recording.provenance().warnings
     assert "sample" in samples
     assert gpu_warning.startswith("ioreg tells of GPUs on macOS only;")
+
+
+def test_options_of_xctrace_are_not_followed_by_the_host_recorder() -> None:
+    cases: tuple[tuple[dict[str, Any], tuple[str, ...]], ...] = (
+        ({}, ()),
+        (
+            {"templates": ("Time Profiler",), "instruments": ("GPU",), "counters": "on"},
+            ("--template 'Time Profiler'", "--instrument GPU", "--counters on"),
+        ),
+        ({"templates": (), "instruments": LIGHT}, ("--light",)),
+        ({"counters": "off", "repeats": 3}, ("--repeats 3",)),
+        ({"method": "launch"}, ()),
+    )
+    for made, options in cases:
+        plan = Plan(command=("true",), **made)
+        warnings = find_ignored_options(plan, HOST)
+        assert [warning.partition(" was not")[0] for warning in warnings] == [*options], made
+        assert [*find_ignored_options(plan, XCTRACE)] == [
+            warning for warning in warnings if "--repeats" in warning
+        ], made

@@ -208,14 +208,16 @@ class RecordingChoices:
         arguments: list[str] = []
         for name, option in self.options():
             if self.follows(option):
-                arguments += self._write(name, option)
+                arguments += self.write(name)
         return arguments
 
     def follows(self, option: CaptureOption) -> bool:
         """Return whether the recorder, as far as it is chosen, follows an option."""
         return not option.of_xctrace or self.recorder in {"", _AUTO, _XCTRACE}
 
-    def _write(self, name: str, option: CaptureOption) -> list[str]:
+    def write(self, name: str) -> list[str]:
+        """Return the arguments that make one choice again; none if it is automatic."""
+        option = dict(self.options())[name]
         if option.write is not None:
             return option.write(self)
         value = getattr(self, name)
@@ -241,9 +243,9 @@ class RecordingChoices:
         """
         defaults = {entry.name: entry.default for entry in fields(self)}
         given_options: list[str] = []
-        for name, option in self.options():
+        for name, _ in self.options():
             if name not in apart_from and getattr(self, name) != defaults[name]:
-                words = self._write(name, option)
+                words = self.write(name)
                 given_options += [word.partition("=")[0] for word in words if word.startswith("--")]
         return list(dict.fromkeys(given_options))
 

@@ -1,12 +1,13 @@
 """From a plan to a recording, with a monitor's readings and a program's output next to it."""
 
+import shlex
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from tracekit.base import Recording, RecordingChoices
+from tracekit.base import Recording, RecordingChoices, choices
 from tracekit.machine import Machine, sampler, sources
 from tracekit.record.recorder import (
     Attach,
@@ -72,15 +73,33 @@ def request_for(plan: Plan, recording: Recording, recorder: Recorder) -> Recordi
 
 
 def find_ignored_options(plan: Plan, recorder: Recorder) -> tuple[str, ...]:
-    """Return warnings of a plan's options that do not apply to its target or to the recorder."""
-    if plan.workload is None:
-        if plan.repeats == Plan.repeats:
-            return ()
-        return (f"--repeats {plan.repeats} was not followed: only a workload has steps.",)
-    if recorder.name != "host" or plan.method == "auto":
-        return ()
-    reason = "the host recorder starts its workload itself, and marks the warm-up apart"
-    return (f"--method {plan.method} was not followed: {reason}.",)
+    """Return warnings of a plan's options that do not apply to its target or to the recorder.
+
+    An option that is as by default is not mentioned.
+    """
+    warnings: list[str] = []
+    if plan.workload is None and plan.repeats != Plan.repeats:
+        warnings.append(f"--repeats {plan.repeats} was not followed: only a workload has steps.")
+    if recorder.name == "host":
+        for option, reason in _list_unfollowed_by_host(plan):
+            warnings.append(f"{option} was not followed: {reason}.")
+    return tuple(warnings)
+
+
+def _list_unfollowed_by_host(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield each option that the host recorder does not follow, and the reason."""
+    if plan.workload is not None and plan.method != Plan.method:
+        reason = "the host recorder starts its workload itself, and marks the warm-up apart"
+        yield f"--method {plan.method}", reason
+    if plan.templates not in {(), Plan.templates}:
+        option = shlex.join(choices.write_option("template", plan.templates))
+        yield option, "only xctrace records templates"
+    if plan.instruments:
+        instruments = RecordingChoices(templates=plan.templates, instruments=plan.instruments)
+        option = shlex.join(instruments.write("instruments"))
+        yield option, "only xctrace records instruments"
+    if plan.counters == "on":
+        yield "--counters on", "only xctrace records counters of the GPU"
 
 
 def _worker(spec: Spec, recording: Recording) -> ProgramLaunch:
