@@ -70,9 +70,11 @@ def _measure_channels(
             times_by_channel[name] = IntervalSet.from_spans(*clipped)
     device_time = _length(IntervalSet.union_of(list(times_by_channel.values())))
     for name, times in times_by_channel.items():
-        others = [other for other_name, other in times_by_channel.items() if other_name != name]
+        other_times = [
+            channel_times for channel, channel_times in times_by_channel.items() if channel != name
+        ]
         time = _length(times)
-        time_alone = device_time - _length(IntervalSet.union_of(others))
+        time_alone = device_time - _length(IntervalSet.union_of(other_times))
         members = members_by_channel[name]
         lengths = ends[members] - starts[members]
         yield {

@@ -67,12 +67,13 @@ def structure_of(
         raise Unavailable(reason, Remedy.TRACE)
     phase = marked_window(phases)
     if phase is not None:
-        timeline = phase.rows(timeline.assign(begins=begins_of(timeline)), "begins")
+        with_begins = timeline.assign(begins=begins_of(timeline))
+        timeline = phase.rows(with_begins, "begins")
     if signpost_intervals is not None:
         signposts = _signposts(signpost_intervals, timeline)
         if signposts is not None:
             return Structure(add_work(make_iterations(*signposts, "signposts"), timeline))
-    host_work = _host(compiler_activity, driver_events, cpu_profile)
+    host_work = _find_host_work(compiler_activity, driver_events, cpu_profile)
     pauses = _find_pauses(timeline, host_work)
     return find_structure(timeline, pauses, commits)
 
@@ -96,28 +97,27 @@ def iterations_table(structure: Structure) -> pd.DataFrame:
 
 def quiet_limit(starts: Times) -> float:
     """Return the pause between marked steps above which it is out of proportion to them; ns."""
-    usual_period = float(np.median(np.diff(starts))) if starts.size > 1 else 0.0
+    if starts.size < 2:  # noqa: PLR2004  one step has no period
+        return QUIET
+    usual_period = float(np.median(np.diff(starts)))
     return max(QUIET, _MANY_STEPS * usual_period)
 
 
-def _host(
+def _find_host_work(
     activity: pd.DataFrame | None, events: pd.DataFrame | None, samples: pd.DataFrame | None
 ) -> IntervalSet:
     """Return when the host was observed at work for the target, apart from encoding."""
-    work_spans = [] if activity is None else [spans(activity)]
+    parts: list[IntervalSet] = []
+    if activity is not None:
+        parts.append(IntervalSet.from_spans(*spans(activity)))
     if events is not None:
-        work_spans.append(spans(wirings(events)))
+        parts.append(IntervalSet.from_spans(*spans(wirings(events))))
     if samples is not None:
         target_samples = samples[samples["target"]]
         times = target_samples["time"].to_numpy(dtype=np.int64)
-        work_spans.append(
-            (times, times + target_samples["weight"].fillna(0).to_numpy(dtype=np.int64))
-        )
-    if not work_spans:
-        return IntervalSet.empty()
-    return IntervalSet.from_spans(
-        *(np.concatenate(arrays) for arrays in zip(*work_spans, strict=True))
-    )
+        lengths = target_samples["weight"].fillna(0).to_numpy(dtype=np.int64)
+        parts.append(IntervalSet.from_spans(times, times + lengths))
+    return IntervalSet.union_of(parts)
 
 
 def pauses_table(
@@ -136,30 +136,32 @@ def pauses_table(
     while. Without samples a pause and other long work of the host look the same. A workload that
     marks its steps or its steady phase states itself when it had no load.
     """
-    marked = marked_window(phases) is not None
+    has_marks = marked_window(phases) is not None
     if not iterations.empty and (iterations["source"] == "steps").all():
-        marked = True
-    if marked or timeline is None:
+        has_marks = True
+    if has_marks or timeline is None:
         return pd.DataFrame({"start": np.empty(0, np.int64), "duration": np.empty(0, np.int64)})
-    host_work = _host(compiler_activity, driver_events, cpu_profile)
+    host_work = _find_host_work(compiler_activity, driver_events, cpu_profile)
     starts, ends = _find_pauses(timeline, host_work)
     if resource_allocations is not None:
         is_pause = ~find_allocating(resource_allocations, starts, ends)
-        starts, ends = starts[is_pause], ends[is_pause]
+        starts = starts[is_pause]
+        ends = ends[is_pause]
     return pd.DataFrame({"start": starts, "duration": ends - starts})
 
 
 def _find_pauses(timeline: pd.DataFrame, host_work: IntervalSet) -> tuple[Times, Times]:
     """Return when all work had been reported and none was submitted for a quarter of a second."""
-    no_times = np.empty(0, np.int64)
     if timeline.empty:
-        return no_times, no_times
-    begins = begins_of(timeline)[1:]
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    next_begins = begins_of(timeline)[1:]
     starts = timeline["started"].to_numpy(dtype=np.int64)
-    done = reported_ends(timeline, starts, np.append(starts[1:], FOREVER))[:-1]
-    quiet = begins - done > QUIET
-    quiet &= host_work.measure_within(done, np.maximum(begins, done)) < _ACTIVE * (begins - done)
-    return done[quiet], begins[quiet]
+    next_starts = np.append(starts[1:], FOREVER)
+    reported = reported_ends(timeline, starts, next_starts)[:-1]
+    lengths = next_begins - reported
+    host_times = host_work.measure_within(reported, np.maximum(next_begins, reported))
+    is_pause = (lengths > QUIET) & (host_times < _ACTIVE * lengths)
+    return reported[is_pause], next_begins[is_pause]
 
 
 def steady_iterations(iterations: pd.DataFrame | None) -> pd.DataFrame:
@@ -174,8 +176,9 @@ def steady_iterations(iterations: pd.DataFrame | None) -> pd.DataFrame:
 
 def unit(iterations: pd.DataFrame) -> str:
     """Return the noun for an iteration: a step if a workload marks them."""
-    steps = "source" not in iterations or (iterations["source"] == "steps").all()
-    return "step" if steps else "iteration"
+    if "source" not in iterations or (iterations["source"] == "steps").all():
+        return "step"
+    return "iteration"
 
 
 @dataclass(frozen=True)
@@ -192,8 +195,9 @@ class Loop(Window):
 def _name_loop(iterations: pd.DataFrame) -> str:
     """Return the name of the loop, which states any doubt that it is one."""
     name = f"{len(iterations):,} iterations"
-    unsure = "share" in iterations and float(iterations["share"].iloc[0]) < _SURE
-    return f"a possible loop of {name}" if unsure else f"the loop of {name}"
+    if "share" in iterations and float(iterations["share"].iloc[0]) < _SURE:
+        return f"a possible loop of {name}"
+    return f"the loop of {name}"
 
 
 def loop_of(
@@ -215,25 +219,44 @@ def loop_of(
         raise Unavailable("the workload did not come to its steady phase.")
     if marked is None and iterations is None:
         raise Unavailable("the loop is not known, because its command buffers are not known.")
-    window = marked or steady_window(None, device.target_intervals)
-    assert window is not None
-    loop = Loop(window.start, window.end, window.name)
     if marked is None and iterations is not None and not iterations.empty:
-        starts, ends = spans(iterations)
-        start, end, paced, refreshes = int(starts.min()), int(ends.max()), "", None
-        if timeline is not None:
-            shows = count_presents(commits, present_requests, start, end) >= len(starts) // 2
-            paced = find_pace(starts, timeline, _host(None, None, cpu_profile), shows=shows)
-            refreshes = _find_missed_refreshes(iterations) if shows else None
-        if refreshes is not None:
-            paced = (
-                paced
-                or f"by a display, every {units.duration(refreshes.period)} or a multiple of that"
-            )
-        loop = Loop(start, end, _name_loop(iterations), paced, refreshes)
+        host_work = _find_host_work(None, None, cpu_profile)
+        loop = _loop_of_iterations(iterations, timeline, commits, present_requests, host_work)
+    else:
+        window = marked or steady_window(None, device.target_intervals)
+        assert window is not None
+        loop = Loop(window.start, window.end, window.name)
     if loop.length == 0:
         raise Unavailable(f"{loop.name} has no length.")
     return loop
+
+
+def _loop_of_iterations(
+    iterations: pd.DataFrame,
+    timeline: pd.DataFrame | None,
+    commits: pd.DataFrame | None,
+    present_requests: pd.DataFrame | None,
+    host_work: IntervalSet,
+) -> Loop:
+    """Return the loop from the first iteration to the last, with its pace.
+
+    It shows frames if at least every second iteration presents one.
+    """
+    starts, ends = spans(iterations)
+    start = int(starts.min())
+    end = int(ends.max())
+    if timeline is None:
+        return Loop(start, end, _name_loop(iterations))
+    present_count = count_presents(commits, present_requests, start, end)
+    shows_frames = present_count >= len(starts) // 2
+    pace = find_pace(starts, timeline, host_work, shows=shows_frames)
+    refreshes = None
+    if shows_frames:
+        refreshes = _find_missed_refreshes(iterations)
+    if refreshes is not None and not pace:
+        period = units.duration(refreshes.period)
+        pace = f"by a display, every {period} or a multiple of that"
+    return Loop(start, end, _name_loop(iterations), pace, refreshes)
 
 
 def _find_missed_refreshes(iterations: pd.DataFrame) -> Refreshes | None:
@@ -247,19 +270,24 @@ def _find_missed_refreshes(iterations: pd.DataFrame) -> Refreshes | None:
 
 
 def _signposts(signposts: pd.DataFrame, timeline: pd.DataFrame) -> tuple[Times, Times] | None:
-    """Return the intervals of the signpost name with the most device work."""
-    target_signposts = signposts[signposts["target"] & signposts["duration"].notna()]
-    target_signposts = target_signposts[
-        (target_signposts["subsystem"] != PHASES[0]).fillna(value=True)
-    ]
-    best, most_work_time = None, 0
-    for _, rows in target_signposts.groupby(["subsystem", "category", "name"], dropna=False):
+    """Return the intervals of the signpost name with the most device work.
+
+    Its intervals must not overlap, and most of the target's device work must run among them.
+    """
+    is_own = (signposts["subsystem"] != PHASES[0]).fillna(value=True)
+    is_interval = signposts["target"] & signposts["duration"].notna()
+    candidates = signposts[is_interval & is_own]
+    least_work_time = OF_WORK * int(timeline["busy"].sum())
+    best: tuple[Times, Times] | None = None
+    most_work_time = 0
+    for _, rows in candidates.groupby(["subsystem", "category", "name"], dropna=False):
         starts, ends = spans(rows.sort_values("start", kind="stable"))
         if starts.size < FEWEST or (starts[1:] < ends[:-1]).any():
             continue
         # Queued work runs after its iteration, so the whole series is judged.
         in_series = (timeline["started"] >= starts[0]) & (timeline["started"] <= ends[-1])
         work_time = int(timeline["busy"][in_series].sum())
-        if work_time >= OF_WORK * int(timeline["busy"].sum()) and work_time > most_work_time:
-            best, most_work_time = (starts, ends), work_time
+        if work_time >= least_work_time and work_time > most_work_time:
+            best = (starts, ends)
+            most_work_time = work_time
     return best

@@ -91,19 +91,24 @@ def request_rises(
     if starts.size < FEWEST:
         raise Unavailable(f"{loop.name} has {starts.size} stretches of work between pauses.")
     processes = levels(allocated_sizes, process_samples, targets)
+    # The pause after a request lasts to the start of the next one; the last request has none.
+    pause_ends = np.append(starts[1:], ends[-1] + 1)
+    early_times = starts + (_EARLY * (ends - starts)).astype(np.int64)
     floors = np.zeros(starts.size + 1, np.int64)
-    early = np.zeros(starts.size, np.int64)
+    early_levels = np.zeros(starts.size, np.int64)
     for level in processes:
-        floors[0] += level_at(level, int(starts[0]))
-        for place, (start, end) in enumerate(zip(starts, ends, strict=True)):
-            until = starts[place + 1] if place + 1 < starts.size else end + 1
-            floors[place + 1] += lowest(level, int(end), int(until))
-            early[place] += level_at(level, int(start + _EARLY * (end - start)))
+        pauses = zip(ends.tolist(), pause_ends.tolist(), strict=True)
+        lowest_levels = [lowest(level, end, pause_end) for end, pause_end in pauses]
+        floors += [level_at(level, int(starts[0])), *lowest_levels]
+        early_levels += [level_at(level, time) for time in early_times.tolist()]
     rises = np.diff(floors)
-    shares = (early - floors[:-1])[rises > 0] / rises[rises > 0]
-    share = float(np.median(shares)) if shares.size else 0.0
-    level = processes[0]
-    return RequestRises(level.table, level.description, starts, ends, floors, share)
+    retains = rises > 0
+    early_shares = (early_levels - floors[:-1])[retains] / rises[retains]
+    early = 0.0
+    if early_shares.size:
+        early = float(np.median(early_shares))
+    table = processes[0].table
+    return RequestRises(table, processes[0].description, starts, ends, floors, early)
 
 
 def level_at(level: MemoryLevels, time: int) -> int:
@@ -115,8 +120,18 @@ def level_at(level: MemoryLevels, time: int) -> int:
 
 def lowest(level: MemoryLevels, start: int, end: int) -> int:
     """Return the lowest level in a window, or the level at its start if none is known in it."""
-    overlap = (level.starts < end) & (level.ends > start)
-    return int(level.sizes[overlap].min()) if overlap.any() else level_at(level, start)
+    overlaps = (level.starts < end) & (level.ends > start)
+    if not overlaps.any():
+        return level_at(level, start)
+    return int(level.sizes[overlaps].min())
+
+
+def highest(level: MemoryLevels, start: int, end: int) -> int:
+    """Return the highest level in a window, or the level at its start if none is known in it."""
+    overlaps = (level.starts < end) & (level.ends > start)
+    if not overlaps.any():
+        return level_at(level, start)
+    return int(level.sizes[overlaps].max())
 
 
 _FULL = 0.9  # share of the capacity above which memory is short
@@ -159,15 +174,24 @@ class Room:
         memory, or if the system wrote memory out meanwhile. False if the level stays below the
         limit: then a model lost its residency. None between the two, and if levels are unknown.
         """
+        if self._is_short:
+            return True
         if self.highest_level is None:
-            return True if self.swapped >= _MUCH else None
-        if self.machine is not None and self.highest_level >= _FULL * self.machine:
-            return True
-        if self.swapped and self.swapped >= _WRITTEN_OUT * self.highest_level:
-            return True
+            return None
         if self.highest_level == 0 or not self._may_be_short(self.highest_level):
             return False
-        return True if self.grown >= _GROWN * self.highest_level else None
+        if self.grown >= _GROWN * self.highest_level:
+            return True
+        return None
+
+    @property
+    def _is_short(self) -> bool:
+        """Whether the target has nearly all of the memory, or the system wrote much of it out."""
+        if self.highest_level is None:
+            return self.swapped >= _MUCH
+        if self.machine is not None and self.highest_level >= _FULL * self.machine:
+            return True
+        return self.swapped > 0 and self.swapped >= _WRITTEN_OUT * self.highest_level
 
     def _may_be_short(self, level: int) -> bool:
         """Return whether memory may be short at a level: near the limit, or large without one."""
@@ -188,36 +212,40 @@ def room_of(
     processes: list[MemoryLevels] = []
     with suppress(Unavailable):
         processes = levels(allocated_sizes, None, targets)
-    initial_levels = [level_at(level, loop.start) for level in processes]
-    highest_levels = [_highest(level, loop) for level in processes]
+    initial_level: int | None = None
+    highest_level: int | None = None
+    if processes:
+        initial_level = sum(level_at(level, loop.start) for level in processes)
+        highest_level = sum(highest(level, loop.start, loop.end) for level in processes)
+    memory = machine.get("memory")
+    return Room(
+        initial_level=initial_level,
+        highest_level=highest_level,
+        limit=_find_limit(gpu_devices, machine),
+        machine=int(memory) if memory else None,
+        swapped=int(machine.get("paged_out") or 0),
+        wired=_find_wired_level(loop, wired_memory),
+    )
+
+
+def _find_limit(gpu_devices: pd.DataFrame | None, machine: Machine) -> int | None:
+    """Return the least of the wired limit and the working sets that devices recommend, in bytes."""
     limits: list[int] = []
     wired_limit = machine.get("wired_limit")
     if wired_limit:
         limits.append(int(wired_limit))
     if gpu_devices is not None:
         limits += [int(size) for size in gpu_devices["working_set"].dropna() if size > 0]
-    memory = machine.get("memory")
-    swapped = int(machine.get("paged_out") or 0)
-    limit = min(limits) if limits else None
-    wired = None
-    if wired_memory is not None and wired_memory["size"].notna().any():
-        wired = _highest(_read_wired_levels(wired_memory), loop)
-    return Room(
-        sum(initial_levels) if processes else None,
-        sum(highest_levels) if processes else None,
-        limit,
-        int(memory) if memory else None,
-        swapped,
-        wired,
-    )
+    return min(limits, default=None)
 
 
-def _read_wired_levels(wired_memory: pd.DataFrame) -> MemoryLevels:
+def _find_wired_level(loop: Window, wired_memory: pd.DataFrame | None) -> int | None:
+    """Return the highest level of memory in the loop that was wired for the GPU, in bytes."""
+    if wired_memory is None:
+        return None
     rows = wired_memory.dropna(subset=["size"])
+    if rows.empty:
+        return None
     sizes = rows["size"].to_numpy(dtype=np.int64)
-    return MemoryLevels("wired_memory", "wired memory", *spans(rows), sizes)
-
-
-def _highest(level: MemoryLevels, window: Window) -> int:
-    overlap = (level.starts < window.end) & (level.ends > window.start)
-    return int(level.sizes[overlap].max()) if overlap.any() else level_at(level, window.start)
+    level = MemoryLevels("wired_memory", "wired memory", *spans(rows), sizes)
+    return highest(level, loop.start, loop.end)

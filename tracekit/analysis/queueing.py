@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import FOREVER, NEVER, IntervalSet, Times, Window
+from tracekit.analysis.intervals import NEVER, IntervalSet, Times, Window
 
 FEWEST = 8
 """Fewer bursts than this show no habit of a thread."""
@@ -36,20 +36,13 @@ def thread_names(
 ) -> dict[int, str]:
     """Return the name of each thread of the target by its id, such as “Main Thread” (0x65)."""
     names_by_tid: dict[int, str] = {}
-    named_frames = ((threads, "name"), (submissions, "thread"), (encoders, "thread"))
-    for frame, column in named_frames:
+    for frame, column in ((threads, "name"), (submissions, "thread"), (encoders, "thread")):
         if frame is None or column not in frame or "tid" not in frame:
             continue
-        has_tid = frame["tid"].notna()
-        has_name = frame[column].notna()
-        is_named = frame["target"] & has_tid & has_name
-        named_rows = frame.loc[is_named, ["tid", column]]
-        rows = named_rows.drop_duplicates("tid")
-        written_names = rows[column].astype("string")
-        names = written_names.str.replace(_SUFFIX, "", regex=True)
-        stripped_names = names.str.strip()
-        named_threads = zip(rows["tid"].astype(int), stripped_names, strict=True)
-        for tid, name in named_threads:
+        target_rows = frame.loc[frame["target"], ["tid", column]]
+        rows = target_rows.dropna().drop_duplicates("tid")
+        names = rows[column].astype("string").str.replace(_SUFFIX, "", regex=True).str.strip()
+        for tid, name in zip(rows["tid"].astype(int), names, strict=True):
             if name:
                 names_by_tid.setdefault(tid, f"“{name}” ({tid:#x})")
     return names_by_tid
@@ -74,24 +67,26 @@ def bursts_table(timeline: pd.DataFrame) -> pd.DataFrame:
 
 
 def _bursts(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the bursts of one thread on one device."""
     rows = rows.sort_values("committed", kind="stable")
     committed = rows["committed"].to_numpy(dtype=np.int64)
-    end_times = rows["completed"].fillna(rows["ended"])
-    done = end_times.to_numpy(dtype=np.int64)
-    reported = np.maximum.accumulate(done)
-    is_after_report = committed[1:] >= reported[:-1]
-    begins = np.concatenate(([True], is_after_report))
-    waits = bool(begins.sum() >= FEWEST)
+    end_times = rows["completed"].fillna(rows["ended"]).to_numpy(dtype=np.int64)
+    latest_ends = np.maximum.accumulate(end_times)
+    is_first = np.append(True, committed[1:] >= latest_ends[:-1])
+    waits = bool(is_first.sum() >= FEWEST)
     if not waits:
-        begins = np.ones(len(rows), bool)
-    ways = {"committed": "min", "started": "min", "ended": "max", "busy": "sum"}
-    burst_numbers = np.cumsum(begins)
-    ways_of_columns = {"device": "first", "thread": "first", **ways, "known": "size"}
-    bursts = rows.groupby(burst_numbers).agg(
-        ways_of_columns
-    )  # any column counts the rows of a group
-    table = bursts.rename(columns={"known": "buffers"}).assign(waits=waits)
-    return table.astype(dict.fromkeys(ways, "int64"))
+        is_first = np.ones(len(rows), bool)
+    table = rows.groupby(np.cumsum(is_first)).agg(
+        device=("device", "first"),
+        thread=("thread", "first"),
+        committed=("committed", "min"),
+        started=("started", "min"),
+        ended=("ended", "max"),
+        busy=("busy", "sum"),
+        buffers=("committed", "size"),
+    )
+    times = ("committed", "started", "ended", "busy")
+    return table.assign(waits=waits).astype(dict.fromkeys(times, "int64"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,34 +128,31 @@ def waits_behind(bursts: pd.DataFrame, timeline: pd.DataFrame, loop: Window) -> 
     thread that keeps several bursts in flight does not wait for any single one of them; for such a
     thread the blocker's own bursts must be long.
     """
-    starts_in_loop = bursts["committed"] >= loop.start
-    ends_in_loop = bursts["committed"] < loop.end
-    loop_bursts = bursts[starts_in_loop & ends_in_loop]
-    for device, rows in loop_bursts.groupby("device", sort=True):
-        busy_times = rows.groupby("thread")["busy"].sum()
-        busy = busy_times.sort_values(ascending=False)
-        busiest_threads = busy.index[:_MOST_THREADS]
-        threads = [int(thread) for thread in busiest_threads]
+    for device, rows in loop.rows(bursts, "committed").groupby("device", sort=True):
         is_on_device = timeline["device"] == device
-        has_commit = timeline["committed"].notna()
-        buffers = timeline[is_on_device & has_commit]
-        for thread, blocker in permutations(threads, 2):
-            waiting_rows = rows[rows["thread"] == thread]
-            waiting = _ThreadBursts.from_table(waiting_rows)
-            blocking_rows = rows[rows["thread"] == blocker]
-            blocking = _ThreadBursts.from_table(blocking_rows)
+        buffers = timeline[is_on_device & timeline["committed"].notna()]
+        busy_times = rows.groupby("thread")["busy"].sum().sort_values(ascending=False)
+        busiest_threads = [int(thread) for thread in busy_times.index[:_MOST_THREADS]]
+        for thread, blocker in permutations(busiest_threads, 2):
             is_of_blocker = (buffers["thread"] == blocker).fillna(value=False)
-            blocker_buffers = buffers[is_of_blocker]
-            other_buffers = buffers[buffers["thread"] != thread]
-            other_commits = np.sort(_times(other_buffers, "committed"))
-            behind = _behind(waiting, blocking, blocker_buffers, other_commits)
+            is_of_others = buffers["thread"] != thread
+            behind = _behind(
+                _ThreadBursts.from_table(rows[rows["thread"] == thread]),
+                _ThreadBursts.from_table(rows[rows["thread"] == blocker]),
+                buffers[is_of_blocker],
+                np.sort(_times(buffers[is_of_others], "committed")),
+            )
             if behind is not None:
                 yield behind
 
 
 @dataclass(frozen=True, eq=False)
 class _ThreadBursts:
-    """The bursts of one thread on one device, by their commits; ns."""
+    """The bursts of one thread on one device, by their commits; ns.
+
+    They are `grouped` if some have several command buffers. The thread `drains` its queue if it
+    waits for one burst before it begins the next.
+    """
 
     thread: int
     committed: Times
@@ -172,17 +164,14 @@ class _ThreadBursts:
 
     @classmethod
     def from_table(cls, bursts: pd.DataFrame) -> "_ThreadBursts":
-        first_thread = int(bursts["thread"].iloc[0])
-        is_grouped = bool((bursts["buffers"] > 1).any())
-        drains = bool(bursts["waits"].all())
         return cls(
-            thread=first_thread,
+            thread=int(bursts["thread"].iloc[0]),
             committed=_times(bursts, "committed"),
             started=_times(bursts, "started"),
             ended=_times(bursts, "ended"),
             busy=_times(bursts, "busy"),
-            grouped=is_grouped,
-            drains=drains,
+            grouped=bool((bursts["buffers"] > 1).any()),
+            drains=bool(bursts["waits"].all()),
         )
 
     @property
@@ -217,18 +206,15 @@ def _behind(
         _times(blocker_buffers, "started"), _times(blocker_buffers, "ended")
     )
     covered = blocker_work.measure_within(waiting.committed, waiting.ended)
-    late = waiting.ended - waiting.committed - waiting.busy
-    is_covered = covered >= waiting.length
-    chosen = is_covered & (covered >= _MOSTLY * late)
+    delays = waiting.ended - waiting.committed - waiting.busy
+    chosen = (covered >= waiting.length) & (covered >= _MOSTLY * delays)
     if chosen.sum() < _FEWEST_AHEAD:
         return None
-    soon = _AT_ONCE * waiting.period
-    if (
-        not _is_short_beside(waiting, blocking, float(np.median(covered[chosen])))
-        or _overtakes(waiting, blocker_buffers)
-        or _follows(blocking.committed, waiting.committed, soon)
-        or _follows(waiting.committed[chosen], other_commits, min(_SOON, soon))
-    ):
+    if not _is_short_beside(waiting, blocking, float(np.median(covered[chosen]))):
+        return None
+    if _overtakes(waiting, blocker_buffers):
+        return None  # it has a queue of its own
+    if _shares_stream(waiting, blocking, waiting.committed[chosen], other_commits):
         return None
     unblocked_delays = (waiting.started - waiting.committed)[~chosen]
     usual_delay = 0
@@ -274,17 +260,29 @@ def _overtakes(waiting: _ThreadBursts, blocker_buffers: pd.DataFrame) -> bool:
     return bool(early.sum() > _RARELY * had_to_wait.sum())
 
 
+def _shares_stream(
+    waiting: _ThreadBursts, blocking: _ThreadBursts, commits: Times, other_commits: Times
+) -> bool:
+    """Return whether either of two threads always commits right after others.
+
+    `commits` are those of the bursts that waited.
+    """
+    soon = _AT_ONCE * waiting.period
+    if _follows(blocking.committed, waiting.committed, soon):
+        return True
+    return _follows(commits, other_commits, min(_SOON, soon))
+
+
 def _follows(times: Times, other_times: Times, soon: float) -> bool:
     """Return whether nearly all moments follow one of the others, which are ordered, within `soon`.
 
     They do if several threads, or a pool of them, submit parts of one stream of work; threads with
     work of their own follow each other so soon only by chance.
     """
-    previous_places = np.searchsorted(other_times, times, side="right") - 1
-    lag = np.where(
-        previous_places < 0, FOREVER, times - other_times[np.maximum(previous_places, 0)]
-    )
-    return bool((lag <= soon).mean() >= _NEARLY_ALL)
+    earlier_counts = np.searchsorted(other_times, times, side="right")
+    previous_times = np.append(NEVER, other_times)[earlier_counts]
+    is_soon = (previous_times != NEVER) & (times - previous_times <= soon)
+    return bool(is_soon.mean() >= _NEARLY_ALL)
 
 
 def name_of(thread: int, names: Mapping[int, str]) -> str:

@@ -24,8 +24,8 @@ def find_parties(scene: GapScene) -> Codes:
         code_of(Party.HOST),
     )
     # The others are mostly few, and each takes several look-ups.
-    others = np.flatnonzero(party == code_of(Party.HOST))
-    party[others] = _find_other_parties(scene, others)
+    other_pieces = np.flatnonzero(party == code_of(Party.HOST))
+    party[other_pieces] = _find_other_parties(scene, other_pieces)
     return party
 
 

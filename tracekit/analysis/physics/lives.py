@@ -1,10 +1,12 @@
 """Laws that tables keep together: a command buffer is encoded, committed, run, and reported."""
 
 from collections.abc import Mapping
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tracekit.analysis.intervals import NEVER, Times
+from tracekit.analysis.intervals import NEVER, Times, heads_of
 from tracekit.analysis.physics.laws import FEW, Cost, Flags
 from tracekit.analysis.physics.rows import (
     ExaminedTable,
@@ -21,22 +23,23 @@ LATE = 100_000
 of the real exports, so that clocks which are off by as much would not break the law; an interval
 that outlasts its report by less is cut at the report."""
 _COMMIT = "CommandBufferSubmission"
+_Value = TypeVar("_Value", bound=np.generic)
 _FRAMES = 20  # numbers: fewer do not show that each command buffer has one
 
 
 def judge_lives(tables: Mapping[str, ExaminedTable], created: int | None) -> None:
     """Hold the tables of command buffers against each other; `created` is the target's, ns."""
-    work = tables.get("gpu_intervals")
-    commits = _moments_of_commits(tables)
     if created is not None:
         for rows in tables.values():
             _judge_launch(rows, created)
+    work = tables.get("gpu_intervals")
     if work is None or not work.start.size or not work.is_of_the_device.any():
         return
     latency = times_of(work.frame, "start_latency")
     is_negative = (latency < 0) & (latency != NEVER)
     work.accuse("negative-latency", is_negative, excess=-latency)
     started = first_moments(work.buffers, work.start, work.credible)
+    commits = _moments_of_commits(tables)
     for name in ("commits", "submissions"):
         if name in tables:
             _judge_commits(tables[name], started)
@@ -77,50 +80,49 @@ def judge_numbers(work: ExaminedTable, encoders: ExaminedTable) -> None:
     in each real export: of 800 numbers one or none is missing in a table. A frame without device
     work may have been empty, which the report says.
     """
-    work_frames, work_heads = _numbers(work)
-    encoder_frames, encoder_heads = _numbers(encoders)
+    work_frames, work_rows = _find_frames(work)
+    encoder_frames, encoder_rows = _find_frames(encoders)
     if work_frames.size < _FRAMES or encoder_frames.size < _FRAMES:
         return
-    _find_missing(work, work_frames, work_heads, encoder_frames)
-    _find_missing(encoders, encoder_frames, encoder_heads, work_frames)
+    _find_missing(work, work_frames, work_rows, encoder_frames)
+    _find_missing(encoders, encoder_frames, encoder_rows, work_frames)
 
 
-def _find_missing(rows: ExaminedTable, frames: Times, heads: Places, counterparts: Times) -> None:
-    """Report the frames of the other table, its `counterparts`, that are missing in between."""
+def _find_missing(
+    rows: ExaminedTable, frames: Times, first_rows: Places, counterparts: Times
+) -> None:
+    """Report the frames of the other table, its `counterparts`, that are missing in this one.
+
+    Only frames between the first and the last of this table are missing; many are not a loss.
+    """
     is_between = (counterparts > frames[0]) & (counterparts < frames[-1])
-    candidates = counterparts[is_between]
-    holes = np.setdiff1d(candidates, frames, assume_unique=True)
-    if 0 < holes.size <= FEW * frames.size:
-        behind = heads[np.searchsorted(frames, holes)]
-        rows.miss("missing-number", behind, holes.size, frames.size)
+    missing = np.setdiff1d(counterparts[is_between], frames, assume_unique=True)
+    if 0 < missing.size <= FEW * frames.size:
+        next_rows = first_rows[np.searchsorted(frames, missing)]
+        rows.miss("missing-number", next_rows, missing.size, frames.size)
 
 
-def _numbers(rows: ExaminedTable) -> tuple[Times, Places]:
+def _find_frames(rows: ExaminedTable) -> tuple[Times, Places]:
     """Return the target's frames in order and the first row of each.
 
     There are none if a frame has several command buffers or none, or if they do not ascend.
     """
-    empty = np.empty(0, np.int64), np.empty(0, np.intp)
     if not rows.has("frame", "target"):
-        return empty
-    frame = times_of(rows.frame, "frame")
+        return np.empty(0, np.int64), np.empty(0, np.intp)
+    frames = times_of(rows.frame, "frame")
     is_of_target = rows.frame["target"].to_numpy(np.bool_)
-    of_target = is_of_target & (frame != NEVER)
-    places = np.flatnonzero(of_target)
-    steps = np.diff(rows.start[places])
-    if (steps < 0).any():
-        order = np.argsort(rows.start[places], kind="stable")
-        places = places[order]
-    frame = frame[places]
+    places = np.flatnonzero(is_of_target & (frames != NEVER))
+    if (np.diff(rows.start[places]) < 0).any():
+        places = places[np.argsort(rows.start[places], kind="stable")]
+    frames = frames[places]
     buffers = rows.buffers[places]
-    is_new_frame = frame[1:] != frame[:-1]
+    is_new_frame = frames[1:] != frames[:-1]
     is_new_buffer = buffers[1:] != buffers[:-1]
-    descends = (frame[1:] < frame[:-1]).any()
+    descends = (frames[1:] < frames[:-1]).any()
     if descends or (is_new_frame != is_new_buffer).any():
-        return empty
-    is_head = np.append(np.array([True]), is_new_frame)
-    heads = is_head[: frame.size]
-    return frame[heads], places[heads]
+        return np.empty(0, np.int64), np.empty(0, np.intp)
+    first_rows = heads_of(frames)
+    return frames[first_rows], places[first_rows]
 
 
 def _moments_of_commits(tables: Mapping[str, ExaminedTable]) -> list[Moments]:
@@ -158,14 +160,11 @@ def _first_moment(moments: list[Moments], ids: Ids) -> Times:
 def _judge_launch(rows: ExaminedTable, created: int) -> None:
     if not rows.has("target") or rows.table not in {"gpu_intervals", "encoders", "submissions"}:
         return
-    of_target = rows.frame["target"].to_numpy(np.bool_)
-    is_before = rows.start < created
-    early = of_target & rows.is_of_the_device & is_before
-    population = int(np.count_nonzero(of_target))
+    is_of_target = rows.frame["target"].to_numpy(np.bool_)
     rows.accuse(
         "before-launch",
-        early,
-        population=population,
+        is_of_target & rows.is_of_the_device & (rows.start < created),
+        population=int(np.count_nonzero(is_of_target)),
         excess=created - rows.start,
         witness="life_cycles",
     )
@@ -178,22 +177,25 @@ def _judge_commits(rows: ExaminedTable, started: Moments) -> None:
     else:
         committed = rows.end
         usable = rows.credible & _are_commits(rows)
-    unique = Moments.from_ids(rows.buffers, committed, usable)
-    start = started.look_up(unique.ids)
+    commits = Moments.from_ids(rows.buffers, committed, usable)
+    start = started.look_up(commits.ids)
     is_known = start != NEVER
-    late = np.zeros(rows.start.size, np.bool_)
-    late[unique.places] = is_known & (unique.times > start)
-    excess = np.zeros(rows.start.size, np.int64)
-    lateness = unique.times - start
-    excess[unique.places] = np.where(is_known, lateness, 0)
-    population = int(np.count_nonzero(is_known))
+    is_late = is_known & (commits.times > start)
+    lateness = np.where(is_known, commits.times - start, 0)
     rows.accuse(
         "committed-after-start",
-        late,
-        population=population,
-        excess=excess,
+        _spread(rows, commits.places, is_late),
+        population=int(np.count_nonzero(is_known)),
+        excess=_spread(rows, commits.places, lateness),
         witness="gpu_intervals",
     )
+
+
+def _spread(rows: ExaminedTable, places: Places, values: NDArray[_Value]) -> NDArray[_Value]:
+    """Return values of some rows as values of all rows, 0 or false for the others."""
+    spread_values = np.zeros(rows.start.size, values.dtype)
+    spread_values[places] = values
+    return spread_values
 
 
 def _by_latency(work: ExaminedTable, latency: Times) -> Moments:
@@ -215,14 +217,11 @@ def _judge_encoders(rows: ExaminedTable, by_latency: Moments, commits: list[Mome
     other_times = np.where(has_several_commits, NEVER, by_latency.look_up(rows.buffers))
     committed = np.where(by_commits == NEVER, other_times, by_commits)
     is_known = committed != NEVER
-    late = is_known & (rows.start > committed)
-    population = int(np.count_nonzero(is_known))
-    excess = np.where(is_known, rows.start - committed, 0)
     rows.accuse(
         "encoded-after-commit",
-        late,
-        population=population,
-        excess=excess,
+        is_known & (rows.start > committed),
+        population=int(np.count_nonzero(is_known)),
+        excess=np.where(is_known, rows.start - committed, 0),
         witness="commits",
     )
 
@@ -240,13 +239,15 @@ def _judge_early(
 ) -> None:
     """Find reports that come before the earliest moment that is possible for each."""
     is_known = earliest != NEVER
-    early = np.zeros(rows.start.size, np.bool_)
-    early[reports.places] = is_known & (reports.times < earliest)
-    excess = np.zeros(rows.start.size, np.int64)
-    earliness = earliest - reports.times
-    excess[reports.places] = np.where(is_known, earliness, 0)
-    population = int(np.count_nonzero(is_known))
-    rows.accuse(law, early, population=population, excess=excess, witness=witness)
+    is_early = is_known & (reports.times < earliest)
+    earliness = np.where(is_known, earliest - reports.times, 0)
+    rows.accuse(
+        law,
+        _spread(rows, reports.places, is_early),
+        population=int(np.count_nonzero(is_known)),
+        excess=_spread(rows, reports.places, earliness),
+        witness=witness,
+    )
 
 
 def _judge_work(work: ExaminedTable, completions: ExaminedTable) -> None:
@@ -257,16 +258,12 @@ def _judge_work(work: ExaminedTable, completions: ExaminedTable) -> None:
     reports = Moments.from_ids(completions.buffers, completions.start, completions.credible)
     report = reports.look_up(work.buffers)
     is_known = work.is_of_the_device & (report > work.start)
-    report = np.where(is_known, report, 0)
-    is_longer = work.end > report + LATE
-    longer = is_known & is_longer
-    excess = np.where(is_known, work.end - report, 0)
-    population = int(np.count_nonzero(is_known))
+    report = np.where(is_known, report, 0)  # of the others it may be NEVER
     work.accuse(
         "outlasts-report",
-        longer,
-        population=population,
-        excess=excess,
+        is_known & (work.end > report + LATE),
+        population=int(np.count_nonzero(is_known)),
+        excess=np.where(is_known, work.end - report, 0),
         witness="completions",
         cost=Cost.LENGTH,
     )

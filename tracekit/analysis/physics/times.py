@@ -68,33 +68,29 @@ def _judge_length(rows: ExaminedTable, device: Flags, recorded: int, cost: Cost)
 
 def _judge_repeats(rows: ExaminedTable) -> None:
     """Find rows that repeat the one before them, in the order of their times."""
-    start = rows.start
-    end = rows.end
-    order = None
-    is_earlier = start[1:] < start[:-1]
-    starts_with_it = start[1:] == start[:-1]
-    starts_alike = starts_with_it
-    ends_earlier = starts_alike & (end[1:] < end[:-1])
-    if (is_earlier | ends_earlier).any():
-        order = np.lexsort((end, start))
-        start = start[order]
-        end = end[order]
-    ends_alike = end[1:] == end[:-1]
-    matches = (start[1:] == start[:-1]) & ends_alike
-    if not matches.any():
+    order = _order_by_times(rows)
+    start = rows.start[order]
+    end = rows.end[order]
+    shares_times = (start[1:] == start[:-1]) & (end[1:] == end[:-1])
+    if not shares_times.any():
         return
-    if order is None:
-        order = np.arange(start.size)
     # Only the few rows that share their times are compared cell by cell.
-    earlier_rows = order[:-1][matches]
-    later_rows = order[1:][matches]
-    pairs = np.unique(np.concatenate((earlier_rows, later_rows)))
-    has_id = rows.buffers[pairs] != 0
-    paired_rows = rows.frame.iloc[pairs]
-    is_equal = paired_rows.duplicated().to_numpy(np.bool_)
+    candidates = np.union1d(order[:-1][shares_times], order[1:][shares_times])
+    is_equal = rows.frame.iloc[candidates].duplicated().to_numpy(np.bool_)
+    has_id = rows.buffers[candidates] != 0
     repeats = np.zeros(rows.start.size, np.bool_)
-    repeats[pairs] = is_equal & has_id
+    repeats[candidates] = is_equal & has_id
     rows.accuse("duplicate", repeats)
+
+
+def _order_by_times(rows: ExaminedTable) -> Places:
+    """Return the rows in the order of their starts, and of their ends if they start together."""
+    starts_earlier = rows.start[1:] < rows.start[:-1]
+    starts_together = rows.start[1:] == rows.start[:-1]
+    ends_earlier = starts_together & (rows.end[1:] < rows.end[:-1])
+    if (starts_earlier | ends_earlier).any():
+        return np.lexsort((rows.end, rows.start))
+    return np.arange(rows.start.size)
 
 
 def judge_lanes(rows: ExaminedTable) -> None:
@@ -110,22 +106,9 @@ def judge_lanes(rows: ExaminedTable) -> None:
         return
     has_depth = rows.frame["depth"].notna().to_numpy(np.bool_)
     usable = rows.credible & rows.is_of_the_device & has_depth
-    places = np.flatnonzero(usable)
-    steps = np.diff(rows.start[places])
-    if (steps < 0).any():
-        places = places[np.argsort(rows.start[places], kind="stable")]
-    start = rows.start[places]
-    end = rows.end[places]
-    overlaps = np.zeros(places.size, np.bool_)
-    latest_ends = np.maximum.accumulate(end)[:-1]
-    overlaps[1:] = start[1:] < latest_ends
-    if not overlaps.any():
+    places = _find_overlapping(rows, np.flatnonzero(usable))
+    if not places.size:
         return
-    # Only intervals that share time with any other count: those that begin in another's time, and
-    # those in whose time the next one begins.
-    starts_before = start[1:] < end[:-1]
-    overlaps[:-1] |= starts_before
-    places = places[overlaps]
     lane = names_of(rows.frame, _LANE, places)
     sort_keys = lane
     if lane.max() < _SHORT:
@@ -136,30 +119,45 @@ def judge_lanes(rows: ExaminedTable) -> None:
     start = rows.start[places]
     end = rows.end[places]
     is_same_lane = lane[1:] == lane[:-1]
-    overlaps_next = (start[1:] < end[:-1]) & is_same_lane
-    if not overlaps_next.any():
+    if not (is_same_lane & (start[1:] < end[:-1])).any():
         return
-    covers, until = _covering(lane, start, end)
+    covers, until = _find_covering(lane, start, end)
     broken = np.zeros(rows.start.size, np.bool_)
     broken[places] = covers
     next_start = np.zeros(rows.start.size, np.int64)
     next_start[places] = until
-    population = int(np.count_nonzero(usable))
     rows.accuse(
         "two-at-once",
         broken,
         excess=rows.end - next_start,
         cost=Cost.LENGTH,
         rare_only=True,
-        population=population,
+        population=int(np.count_nonzero(usable)),
     )
 
 
-def _covering(lane: Times, start: Times, end: Times) -> tuple[Flags, Times]:
+def _find_overlapping(rows: ExaminedTable, places: Places) -> Places:
+    """Return those rows that share time with any other of them, on whichever lane, by start.
+
+    They begin in another's time, or the next one begins in their time. Only these few are told
+    apart by their lanes.
+    """
+    if (np.diff(rows.start[places]) < 0).any():
+        places = places[np.argsort(rows.start[places], kind="stable")]
+    start = rows.start[places]
+    end = rows.end[places]
+    begins_in_another = np.zeros(places.size, np.bool_)
+    begins_in_another[1:] = start[1:] < np.maximum.accumulate(end)[:-1]
+    holds_next_start = np.zeros(places.size, np.bool_)
+    holds_next_start[:-1] = start[1:] < end[:-1]
+    return places[begins_in_another | holds_next_start]
+
+
+def _find_covering(lane: Times, start: Times, end: Times) -> tuple[Flags, Times]:
     """Return which intervals cover starts of others on their lane, and when the next one starts.
 
-    The rows are ordered by lane and start. Those that cover most go first: the rows that they cover
-    are mostly right.
+    The rows are ordered by lane and start. Those that cover three or more go first, then those that
+    cover two of the remaining ones, then one: the rows that one covers are mostly right.
     """
     pending = np.ones(start.size, np.bool_)
     until = end.copy()
@@ -167,62 +165,52 @@ def _covering(lane: Times, start: Times, end: Times) -> tuple[Flags, Times]:
     last_start = int(start.max())
     lane_length = last_start - int(start.min()) + 2
     offset = lane * lane_length
-    offset_starts = start + offset
-    limited_end = np.minimum(end, last_start + 1)
-    offset_ends = limited_end + offset
-    for threshold in (3, 2, 1):
+    laid_out_starts = start + offset
+    laid_out_ends = np.minimum(end, last_start + 1) + offset
+    for most_covered in (3, 2, 1):
         places = np.flatnonzero(pending)
         number = np.arange(places.size)
-        started_counts = np.searchsorted(offset_starts[places], offset_ends[places])
-        counts = started_counts - number - 1
-        broken = counts >= threshold
-        next_numbers = np.minimum(number + 1, places.size - 1)
-        following = places[next_numbers]
-        next_starts = start[following]
-        until[places[broken]] = next_starts[broken]
-        pending[places[broken]] = False
+        begun_counts = np.searchsorted(laid_out_starts[places], laid_out_ends[places])
+        covered_counts = begun_counts - number - 1
+        is_covering = covered_counts >= most_covered
+        next_places = places[np.minimum(number + 1, places.size - 1)]
+        until[places[is_covering]] = start[next_places][is_covering]
+        pending[places[is_covering]] = False
     return ~pending, until
 
 
 def next_starts(rows: ExaminedTable, places: Places) -> Times:
     """Return when the next interval on the lane of each of the rows starts, FOREVER without one."""
-    ordered = np.flatnonzero(rows.credible)
-    lane = names_of(rows.frame, _LANE, ordered)
-    ordered_starts = rows.start[ordered]
-    order = np.lexsort((ordered_starts, lane))
-    ordered = ordered[order]
+    credible = np.flatnonzero(rows.credible)
+    lane = names_of(rows.frame, _LANE, credible)
+    order = np.lexsort((rows.start[credible], lane))
+    ordered = credible[order]
     lane = lane[order]
-    following = np.full(rows.start.size, FOREVER)
-    same_lane = lane[1:] == lane[:-1]
-    earlier_rows = ordered[:-1][same_lane]
-    later_rows = ordered[1:][same_lane]
-    following[earlier_rows] = rows.start[later_rows]
-    return following[places]
+    is_same_lane = lane[1:] == lane[:-1]
+    next_start = np.full(rows.start.size, FOREVER)
+    next_start[ordered[:-1][is_same_lane]] = rows.start[ordered[1:][is_same_lane]]
+    return next_start[places]
 
 
 def judge_states(rows: ExaminedTable) -> None:
     """Find states of a device that share time with the next; of two the longer is left out."""
-    places = np.flatnonzero(rows.credible)
-    device = names_of(rows.frame, ("device",), places)
-    place_starts = rows.start[places]
-    order = np.lexsort((place_starts, device))
-    places = places[order]
-    device = device[order]
-    if places.size < 2:  # noqa: PLR2004  one shares with none
+    credible = np.flatnonzero(rows.credible)
+    if credible.size < 2:  # noqa: PLR2004  one shares with none
         return
-    leading = places[:-1]
-    trailing = places[1:]
-    least_ends = rows.start[trailing] + _ROUNDED
-    ends_later = rows.end[leading] > least_ends
+    device = names_of(rows.frame, ("device",), credible)
+    order = np.lexsort((rows.start[credible], device))
+    ordered = credible[order]
+    device = device[order]
+    leading = ordered[:-1]
+    trailing = ordered[1:]
+    overlap_times = rows.end[leading] - rows.start[trailing]
     is_same_device = device[1:] == device[:-1]
-    overlaps = ends_later & is_same_device
+    overlaps = is_same_device & (rows.end[leading] > rows.start[trailing] + _ROUNDED)
     lengths = rows.end - rows.start
-    leading_is_longer = lengths[leading] >= lengths[trailing]
-    longer = np.where(leading_is_longer, leading, trailing)[overlaps]
+    longer = np.where(lengths[leading] >= lengths[trailing], leading, trailing)[overlaps]
     broken = np.zeros(rows.start.size, np.bool_)
     broken[longer] = True
     excess = np.zeros(rows.start.size, np.int64)
-    overlap_times = rows.end[leading] - rows.start[trailing]
     excess[longer] = overlap_times[overlaps]
     rows.accuse("two-states-at-once", broken, excess=excess, rare_only=True)
 
@@ -231,13 +219,11 @@ def judge_shares(rows: ExaminedTable) -> None:
     """Find samples of counters in percent that are below 0 or far above 100."""
     if not rows.has("percentage", "value"):
         return
-    flags = rows.frame["percentage"].fillna(value=False)
-    percentage = flags.to_numpy(np.bool_)
+    is_percentage = rows.frame["percentage"].fillna(value=False).to_numpy(np.bool_)
     value = rows.frame["value"].to_numpy(dtype=np.float64, na_value=np.nan)
-    is_beyond = (value > 100 + _OVER) | (value < 0)
-    outside = percentage & is_beyond
-    population = int(np.count_nonzero(percentage))
-    rows.accuse("over-100-percent", outside, population=population, rare_only=True)
+    is_outside = is_percentage & ((value > 100 + _OVER) | (value < 0))
+    population = int(np.count_nonzero(is_percentage))
+    rows.accuse("over-100-percent", is_outside, population=population, rare_only=True)
 
 
 def judge_samples(rows: ExaminedTable) -> None:
@@ -245,29 +231,24 @@ def judge_samples(rows: ExaminedTable) -> None:
     if not rows.has("tid", "weight") or not rows.start.size:
         return
     weight = times_of(rows.frame, "weight")
-    row_places = np.arange(rows.start.size)
-    thread = names_of(rows.frame, ("pid", "tid"), row_places)
     has_thread = rows.frame["tid"].notna().to_numpy(np.bool_)
-    is_weighed = rows.credible & (weight != NEVER) & has_thread
-    places = np.flatnonzero(is_weighed)
+    places = np.flatnonzero(rows.credible & (weight != NEVER) & has_thread)
     if not places.size:
         return
-    thread = thread[places]
+    thread = names_of(rows.frame, ("pid", "tid"), np.arange(rows.start.size))[places]
     weight = weight[places]
     time = rows.start[places]
-    number = int(thread.max()) + 1
-    sums = np.bincount(thread, weights=weight, minlength=number)
-    latest_time = np.iinfo(np.int64).max
-    begin = np.full(number, latest_time)
-    earliest_time = np.iinfo(np.int64).min
-    finish = np.full(number, earliest_time)
-    heaviest = np.zeros(number, np.int64)
-    np.minimum.at(begin, thread, time)
-    np.maximum.at(finish, thread, time)
+    thread_count = int(thread.max()) + 1
+    sums = np.bincount(thread, weights=weight, minlength=thread_count)
+    first_times = np.full(thread_count, FOREVER)
+    last_times = np.full(thread_count, NEVER)
+    heaviest = np.zeros(thread_count, np.int64)
+    np.minimum.at(first_times, thread, time)
+    np.maximum.at(last_times, thread, time)
     np.maximum.at(heaviest, thread, weight)
     # A sample covers time around it: the first and the last reach beyond both ends.
-    spans_of_threads = np.where(finish >= begin, finish - begin, 0)
-    sampled_times = spans_of_threads + 2 * heaviest
+    has_samples = last_times >= first_times
+    sampled_times = np.where(has_samples, last_times - first_times, 0) + 2 * heaviest
     is_heavy = sums > _HEAVY * sampled_times
     broken = np.zeros(rows.start.size, np.bool_)
     broken[places] = is_heavy[thread]

@@ -118,8 +118,8 @@ def bubbles(
         Fact("meanwhile", habits.host_activity.strip()),
         Fact("quantum", habits.quantum, "ns"),
         Fact("until_encoding", _until_encoding(shares, habits), "ns"),
-        Fact("saving_least", winnable.least, "ns"),
-        Fact("saving_most", winnable.most, "ns"),
+        Fact("saving_least", winnable.least_time, "ns"),
+        Fact("saving_most", winnable.most_time, "ns"),
         *_list_idle_by_cause(shares),
     )
     yield finding(
@@ -148,8 +148,8 @@ class _WinnableTime:
     """The idle time that all levers together can save, as a range; ns."""
 
     expected: int
-    least: int
-    most: int
+    least_time: int
+    most_time: int
 
 
 def _measure_winnable(
@@ -162,13 +162,13 @@ def _measure_winnable(
     """
     highest = idle - sum(shares[cause] for cause in _SAVED_ELSEWHERE)
     if savings is None:
-        return _WinnableTime(expected=highest, least=0, most=highest)
+        return _WinnableTime(expected=highest, least_time=0, most_time=highest)
     unreplayed = sum(shares[cause] for cause in _NOT_REPLAYED)
     replayed = savings.all_levers
     return _WinnableTime(
         expected=min(highest, replayed.saving + unreplayed),
-        least=min(highest, replayed.least_saving + unreplayed),
-        most=min(highest, replayed.most_saving + unreplayed),
+        least_time=min(highest, replayed.least_saving + unreplayed),
+        most_time=min(highest, replayed.most_saving + unreplayed),
     )
 
 

@@ -1,5 +1,9 @@
 """`performance-cliff`: from one iteration on, the device takes longer for every iteration."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -15,8 +19,8 @@ from tracekit.analysis.rule import Evidence, Fact, Findings, Severity, finding
 from tracekit.analysis.scope import Device, of_a_server
 from tracekit.analysis.work_names import NamedWork
 
-_NAMED = 3
-_RARE = 0.1
+_NAMED = 3  # names of work that came or went
+_RARE = 0.1  # share of the time of equal work on the side where it is missing
 
 
 def performance_cliff(
@@ -58,142 +62,138 @@ def performance_cliff(
     if of_a_server(rows, requests, spans):
         raise NotApplicable("the steps are a server's, which differ with the requests.")
     starts, ends = bounds(rows)
-    has_work_times = "work" in rows and bool(rows["work"].notna().all())
-    busy_intervals = IntervalSet.from_spans(*gpu.spans)
-    busy_times = busy_intervals.measure_within(starts, ends)
-    times = busy_times.astype(np.float64)
-    if has_work_times:
-        times = rows["work"].to_numpy(dtype=np.float64)
+    times, pieces = _measure_work(gpu, rows)
     border = find_border(times)
     if border is None:
-        yield from _when_idle(times, ends - starts, starts, loop, limit)
+        yield from _judge_idle_time(times, ends - starts, starts, loop, limit)
         return
-    early_times = times[:border]
-    time_before = float(np.median(early_times))
-    late_times = times[border:]
-    time_after = float(np.median(late_times))
-    pieces = _count_pieces(gpu, starts, ends)
-    if has_work_times:
-        pieces = rows["pieces"].to_numpy(dtype=np.float64)
-    early_pieces = pieces[:border]
-    fewer = float(np.median(early_pieces))
-    late_pieces = pieces[border:]
-    more = float(np.median(late_pieces))
-    if time_after <= (1 + limit) * time_before or not fewer <= more <= 2 * fewer:
+    time = _CliffMedians.from_iterations(times, border)
+    piece_count = _CliffMedians.from_iterations(pieces, border)
+    has_same_work = piece_count.early <= piece_count.late <= 2 * piece_count.early
+    if time.late <= (1 + limit) * time.early or not has_same_work:
         return
     border_time = int(starts[border])
-    until = int(ends[-1])
-    sides = Window(loop.start, border_time), Window(border_time, until)
-    first_share, second = (
-        disturbed_share(gpu.other_intervals, gpu_performance_states, side) for side in sides
-    )
-    if second > first_share + MORE_DISTURBED:
+    last_end = int(ends[-1])
+    early_window = Window(loop.start, border_time)
+    late_window = Window(border_time, last_end)
+    disturbed_before = disturbed_share(gpu.other_intervals, gpu_performance_states, early_window)
+    disturbed_after = disturbed_share(gpu.other_intervals, gpu_performance_states, late_window)
+    if disturbed_after > disturbed_before + MORE_DISTURBED:
         return
-    came, went = ((), ()) if work is None else _compare_names(work, border_time)
-    iteration_count = int(times.size)
-    factor = f"{time_after / time_before:.2f}"
-    new_names = ", ".join(f"“{name}”" for name in came)
-    gone_names = ", ".join(f"“{name}”" for name in went)
-    is_clock_known = share_below_best(gpu_performance_states, sides[1]) is not None
-    unit_name = unit(rows)
-    cliff_place = border + 1
-    has_more_pieces = more > fewer
-    count_before = round(fewer)
-    count_after = round(more)
-    has_names = work is not None
+    new_names: tuple[str, ...] = ()
+    gone_names: tuple[str, ...] = ()
+    if work is not None:
+        new_names, gone_names = _compare_names(work, border_time)
+    factor = f"{time.late / time.early:.2f}"
     facts = (
-        Fact("unit", unit_name),
-        Fact("place", cliff_place),
-        Fact("iterations", iteration_count),
-        Fact("before", time_before, "ns"),
-        Fact("after", time_after, "ns"),
+        Fact("unit", unit(rows)),
+        Fact("place", border + 1),
+        Fact("iterations", int(times.size)),
+        Fact("before", time.early, "ns"),
+        Fact("after", time.late, "ns"),
         Fact("factor", factor),
-        Fact("more_pieces", has_more_pieces),
-        Fact("pieces_before", count_before),
-        Fact("pieces_after", count_after),
-        Fact("named", has_names),
-        Fact("came", new_names),
-        Fact("went", gone_names),
-        Fact("clock_known", is_clock_known),
+        Fact("more_pieces", piece_count.late > piece_count.early),
+        Fact("pieces_before", round(piece_count.early)),
+        Fact("pieces_after", round(piece_count.late)),
+        Fact("named", work is not None),
+        Fact("came", _quote_names(new_names)),
+        Fact("went", _quote_names(gone_names)),
+        Fact("clock_known", share_below_best(gpu_performance_states, late_window) is not None),
     )
-    factor_text = f"{time_after / time_before:.2f} times as long"
-    evidence = (Evidence("gpu_intervals", border_time, until, factor_text),)
-    lost_time = time_after - time_before
-    slow_count = times.size - border
-    saving = round(lost_time * slow_count)
+    words = f"{factor} times as long"
     yield finding(
         severity=Severity.NOTE,
         wording="performance-cliff",
         facts=facts,
         lever=Mechanism.CLIFF_BY_SHAPE,
-        evidence=evidence,
-        saving=saving,
+        evidence=(Evidence("gpu_intervals", border_time, last_end, words),),
+        saving=round(time.rise * (times.size - border)),
     )
 
 
-def _count_pieces(gpu: Device, starts: Times, ends: Times) -> NDArray[np.float64]:
-    """Return the number of the device's intervals that begin in each iteration."""
+@dataclass(frozen=True)
+class _CliffMedians:
+    """The medians of a number of each iteration, before the border and from it on."""
+
+    early: float
+    late: float
+
+    @classmethod
+    def from_iterations(cls, values: NDArray[Any], border: int) -> "_CliffMedians":
+        return cls(float(np.median(values[:border])), float(np.median(values[border:])))
+
+    @property
+    def rise(self) -> float:
+        return self.late - self.early
+
+
+def _measure_work(
+    gpu: Device, rows: pd.DataFrame
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the device time of each iteration, in ns, and the number of its device intervals.
+
+    If the iterations do not state the work that began in them, work during them counts.
+    """
+    if "work" in rows and rows["work"].notna().all():
+        times = rows["work"].to_numpy(dtype=np.float64)
+        return times, rows["pieces"].to_numpy(dtype=np.float64)
+    starts, ends = bounds(rows)
+    work = IntervalSet.from_spans(*gpu.spans)
+    times = work.measure_within(starts, ends).astype(np.float64)
     gpu_starts = np.sort(gpu.spans[0])
     borders = np.append(starts, ends[-1])
-    places = np.searchsorted(gpu_starts, borders)
-    interval_counts = np.diff(places)
-    return interval_counts.astype(np.float64)
+    begun_counts = np.searchsorted(gpu_starts, borders)
+    return times, np.diff(begun_counts).astype(np.float64)
 
 
-def _when_idle(
+def _judge_idle_time(
     times: NDArray[np.float64], iteration_times: Times, starts: Times, loop: Loop, limit: float
 ) -> Findings:
     """Yield the finding for the iteration from which the device is idle for longer, if any."""
-    idle = np.maximum(iteration_times - times, 0)
-    border = find_border(idle)
+    idle_times = np.maximum(iteration_times - times, 0)
+    border = find_border(idle_times)
     if border is None or loop.paced:
         return
-    early_idle = idle[:border]
-    idle_before = float(np.median(early_idle))
-    late_idle = idle[border:]
-    idle_after = float(np.median(late_idle))
-    border_times = iteration_times[:border]
-    early_median = float(np.median(border_times))
-    lost_idle = idle_after - idle_before
-    if lost_idle <= limit * early_median:
+    idle = _CliffMedians.from_iterations(idle_times, border)
+    usual_iteration = _CliffMedians.from_iterations(iteration_times, border).early
+    if idle.rise <= limit * usual_iteration:
         return
     border_time = int(starts[border])
-    iteration_count = int(times.size)
-    work = float(np.median(times))
-    cliff_place = border + 1
     facts = (
-        Fact("place", cliff_place),
-        Fact("iterations", iteration_count),
-        Fact("before", idle_before, "ns"),
-        Fact("after", idle_after, "ns"),
-        Fact("work", work, "ns"),
+        Fact("place", border + 1),
+        Fact("iterations", int(times.size)),
+        Fact("before", idle.early, "ns"),
+        Fact("after", idle.late, "ns"),
+        Fact("work", float(np.median(times)), "ns"),
     )
-    evidence = (Evidence("gpu_intervals", border_time, loop.end, "idles for longer"),)
-    lost_time = idle_after - idle_before
-    slow_count = times.size - border
-    saving = round(lost_time * slow_count)
     yield finding(
         severity=Severity.NOTE,
         wording="performance-cliff-idle",
         facts=facts,
         lever=Mechanism.HOST_ELSEWHERE,
-        evidence=evidence,
-        saving=saving,
+        evidence=(Evidence("gpu_intervals", border_time, loop.end, "idles for longer"),),
+        saving=round(idle.rise * (times.size - border)),
         within="bubbles",
     )
 
 
 def _compare_names(work: NamedWork, border_time: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the names of work that came and that went at a moment, the longest work first."""
-    took = (work.ends - work.starts).astype(np.float64)
-    minlength = len(work.names)
-    total = np.bincount(work.codes, weights=took, minlength=minlength)
-    is_late = work.starts >= border_time
-    weights = took * is_late
-    late = np.bincount(work.codes, weights=weights, minlength=total.size)
-    shares = late / np.maximum(1, total)
-    by_late_time = np.argsort(-late, kind="stable")
-    by_early_time = np.argsort(late - total, kind="stable")
-    came = tuple(work.names[code] for code in by_late_time if shares[code] > 1 - _RARE)
-    went = tuple(work.names[code] for code in by_early_time if shares[code] < _RARE)
-    return came[:_NAMED], went[:_NAMED]
+    """Return the names of work that came and that went at a moment, the longest work first.
+
+    Work came if next to none of its time was before.
+    """
+    lengths = (work.ends - work.starts).astype(np.float64)
+    name_count = len(work.names)
+    totals = np.bincount(work.codes, weights=lengths, minlength=name_count)
+    late_lengths = lengths * (work.starts >= border_time)
+    late_totals = np.bincount(work.codes, weights=late_lengths, minlength=name_count)
+    late_shares = late_totals / np.maximum(1, totals)
+    by_late_time = np.argsort(-late_totals, kind="stable")
+    by_early_time = np.argsort(late_totals - totals, kind="stable")
+    new_names = [work.names[code] for code in by_late_time if late_shares[code] > 1 - _RARE]
+    gone_names = [work.names[code] for code in by_early_time if late_shares[code] < _RARE]
+    return tuple(new_names[:_NAMED]), tuple(gone_names[:_NAMED])
+
+
+def _quote_names(names: Sequence[str]) -> str:
+    return ", ".join(f"“{name}”" for name in names)

@@ -1,6 +1,7 @@
 """`pipeline-churn`: pipelines are still compiled in the steady window."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pandas as pd
 
@@ -16,9 +17,9 @@ from tracekit.analysis.upkeep import of_the_service, select_pipelines
 from tracekit.analysis.work_names import reasons
 from tracekit.workload import COMPILE
 
-_NAMED = 3
+_NAMED = 3  # pipelines or shaders
 _LONGEST = 48  # letters of a name
-_SHOWN = 20
+_SHOWN = 20  # windows of the evidence
 
 
 def pipeline_churn(
@@ -55,130 +56,133 @@ def pipeline_churn(
         CPU, when the workload names none.
     """
     pipelines = select_pipelines(device, specializations)
-    new = _find_new_shaders(shaders, phases)
-    if compiler_activity is None and pipelines is None and new.empty:
+    first_seen = _find_new_shaders(shaders, phases)
+    if compiler_activity is None and pipelines is None and first_seen.empty:
         raise Unavailable(
             "neither compiler activity (graphics-compiler-activity-intervals) was exported nor "
             "did the workload count its pipelines.",
             Remedy.TRACE,
         )
-    compiled, service = (
-        _keep_above_limit(limit, rows) for rows in _split_activity(compiler_activity, loop)
-    )
+    for_target, for_unknown = _split_activity(compiler_activity, loop)
+    compiled = _keep_above_limit(limit, for_target)
+    compiled_for_unknown = _keep_above_limit(limit, for_unknown)
     new_pipelines = _keep_above_limit(limit, _select_first_used(pipelines, loop))
-    new = _keep_above_limit(limit, new)
-    unpaid = ""
-    if causes is not None:
-        unpaid = why_unknown(causes, Cause.COMPILE)
-    cost = None
-    if not (shares is None or causes is None or unpaid):
-        cost = shares[Cause.COMPILE]
+    new_shaders = _keep_above_limit(limit, first_seen)
     if len(compiled) or len(new_pipelines):
-        new_shaders = new
-        if not new_pipelines.empty:
-            new_shaders = new.iloc[:0]
-        yield _make_finding(compiled, new_pipelines, new_shaders, pipelines, spans, loop, cost)
+        if len(new_pipelines):
+            new_shaders = new_shaders.iloc[:0]  # the same work, by other names
+        churn = _Churn(compiled, new_pipelines, new_shaders)
+        calls = _measure_compile_calls(spans, loop) if len(new_pipelines) else 0
+        cost = _find_cost(shares, causes)
+        yield _make_finding(churn, _list_earlier_names(pipelines, loop), calls, loop, cost)
         return
-    if len(service):
-        service_names = service["process"].astype(str)
-        process_names = set(service_names)
-        joined_names = ", ".join(sorted(process_names))
-        service_count = len(service)
-        facts = (
-            Fact("times", service_count),
-            Fact("window", loop.name),
-            Fact("names", joined_names),
-        )
-        service_ranges = ranges(service)
-        evidence = longest("compiler_activity", *service_ranges)
-        yield finding(
-            wording="pipeline-churn-service",
-            facts=facts,
-            lever="compiler-service",
-            evidence=evidence,
-            severity=Severity.NOTE,
-        )
-    if len(new):
-        names = list(new["name"].astype(str))
-        shader_names = _list_names(names, ())
-        shader_count = len(names)
-        shader_facts = (
-            Fact("shaders", shader_count),
-            Fact("window", loop.name),
-            Fact("names", shader_names),
-        )
-        shader_evidence = moments("shaders", new["time"])
-        yield finding(
-            wording="pipeline-churn-first-seen",
-            facts=shader_facts,
-            lever="compile-in-loop",
-            evidence=shader_evidence,
-            severity=Severity.NOTE,
-        )
+    if len(compiled_for_unknown):
+        yield _make_service_finding(compiled_for_unknown, loop)
+    if len(new_shaders):
+        yield _make_shader_finding(new_shaders, loop)
+
+
+@dataclass(frozen=True)
+class _Churn:
+    """Work of the compiler, first uses of pipelines, and first sights of shaders in the window."""
+
+    compiled: pd.DataFrame
+    pipelines: pd.DataFrame
+    shaders: pd.DataFrame
+
+
+def _find_cost(shares: dict[Cause, int] | None, causes: pd.DataFrame | None) -> int | None:
+    """Return the idle time by compilations, in ns; None if it is not known."""
+    if shares is None or causes is None or why_unknown(causes, Cause.COMPILE):
+        return None
+    return shares[Cause.COMPILE]
+
+
+def _list_earlier_names(pipelines: pd.DataFrame | None, loop: Loop) -> list[str]:
+    """Return the pipelines that the workload had used before the window."""
+    if pipelines is None:
+        return []
+    is_earlier = pipelines["time"] < loop.start
+    return list(pipelines.loc[is_earlier, "name"].astype(str))
+
+
+def _measure_compile_calls(annotations: pd.DataFrame | None, loop: Loop) -> int:
+    """Return how long the workload was in its spans of compilation in the window, in ns."""
+    if annotations is None:
+        return 0
+    calls = annotations[annotations["name"] == COMPILE]
+    return busy(*clip(*ranges(calls), loop.start, loop.end))
 
 
 def _make_finding(
-    compiled: pd.DataFrame,
-    new_pipelines: pd.DataFrame,
-    new_shaders: pd.DataFrame,
-    pipelines: pd.DataFrame | None,
-    annotations: pd.DataFrame | None,
-    loop: Loop,
-    cost: int | None,
+    churn: _Churn, earlier_names: Sequence[str], compile_calls: int, loop: Loop, cost: int | None
 ) -> Finding:
-    """Return one finding, because compilations and first uses concern the same pipelines."""
-    earlier_names = []
-    if pipelines is not None:
-        is_earlier = pipelines["time"] < loop.start
-        earlier_rows = pipelines.loc[is_earlier, "name"]
-        earlier_names = earlier_rows.astype(str)
-    compile_time = 0
-    if annotations is not None and len(new_pipelines):
-        is_compile = annotations["name"] == COMPILE
-        compile_rows = annotations[is_compile]
-        calls = ranges(compile_rows)
-        clipped_calls = clip(*calls, loop.start, loop.end)
-        compile_time = busy(*clipped_calls)
-    compiled_ranges = ranges(compiled)
-    compiler_evidence = longest("compiler_activity", *compiled_ranges)
-    pipeline_evidence = moments("specializations", new_pipelines["time"])
-    shader_moments = moments("shaders", new_shaders["time"])
-    windows = (
-        *compiler_evidence,
-        *pipeline_evidence,
-        *shader_moments,
-    )
-    compiled_time = busy(*ranges(compiled))
-    compiled_share = compiled_time / loop.length
-    pipeline_names = new_pipelines["name"].astype(str)
-    new_names = list(pipeline_names)
-    earlier_texts = list(earlier_names)
-    joined_names = _list_names(new_names, earlier_texts)
-    shader_texts = new_shaders["name"].astype(str)
-    new_shader_names = list(shader_texts)
-    shader_names = _list_names(new_shader_names, ())
-    compilation_count = len(compiled)
-    pipeline_count = len(new_pipelines)
-    shader_count = len(new_shaders)
+    """Return one finding, because compilations and first uses concern the same pipelines.
+
+    `earlier_names` are the pipelines of before, to compare the new ones with; `compile_calls` is
+    the time in ns that the workload itself reports for compilations.
+    """
+    compiled_time = busy(*ranges(churn.compiled))
     facts = (
-        Fact("compilations", compilation_count),
+        Fact("compilations", len(churn.compiled)),
         Fact("compiled", compiled_time, "ns"),
-        Fact("compiled_share", compiled_share, "ratio"),
+        Fact("compiled_share", compiled_time / loop.length, "ratio"),
         Fact("window", loop.name),
-        Fact("pipelines", pipeline_count),
-        Fact("names", joined_names),
-        Fact("spent", compile_time, "ns"),
-        Fact("shaders", shader_count),
-        Fact("shader_names", shader_names),
+        Fact("pipelines", len(churn.pipelines)),
+        Fact("names", _list_names(_names_of(churn.pipelines), earlier_names)),
+        Fact("spent", compile_calls, "ns"),
+        Fact("shaders", len(churn.shaders)),
+        Fact("shader_names", _list_names(_names_of(churn.shaders), ())),
     )
-    evidence = windows[:_SHOWN]
+    evidence = (
+        *longest("compiler_activity", *ranges(churn.compiled)),
+        *moments("specializations", churn.pipelines["time"]),
+        *moments("shaders", churn.shaders["time"]),
+    )
     return finding(
         wording="pipeline-churn",
         facts=facts,
         lever="compile-in-loop",
-        evidence=evidence,
+        evidence=evidence[:_SHOWN],
         saving=cost,
     )
+
+
+def _make_service_finding(compiled: pd.DataFrame, loop: Loop) -> Finding:
+    """Return the finding of a compiler that worked under its own name, for whomever."""
+    processes = sorted(set(compiled["process"].astype(str)))
+    facts = (
+        Fact("times", len(compiled)),
+        Fact("window", loop.name),
+        Fact("names", ", ".join(processes)),
+    )
+    return finding(
+        wording="pipeline-churn-service",
+        facts=facts,
+        lever="compiler-service",
+        evidence=longest("compiler_activity", *ranges(compiled)),
+        severity=Severity.NOTE,
+    )
+
+
+def _make_shader_finding(new_shaders: pd.DataFrame, loop: Loop) -> Finding:
+    """Return the finding of shaders that only the list of shaders shows as new."""
+    facts = (
+        Fact("shaders", len(new_shaders)),
+        Fact("window", loop.name),
+        Fact("names", _list_names(_names_of(new_shaders), ())),
+    )
+    return finding(
+        wording="pipeline-churn-first-seen",
+        facts=facts,
+        lever="compile-in-loop",
+        evidence=moments("shaders", new_shaders["time"]),
+        severity=Severity.NOTE,
+    )
+
+
+def _names_of(rows: pd.DataFrame) -> list[str]:
+    return list(rows["name"].astype(str))
 
 
 def _split_activity(
@@ -215,10 +219,8 @@ def _find_new_shaders(shaders: pd.DataFrame | None, phases: pd.DataFrame | None)
     window = marked_window(phases)
     if shaders is None or window is None:
         return pd.DataFrame({"name": [], "time": []})
-    all_target_shaders = shaders[shaders["target"]]
-    target_shaders = all_target_shaders.dropna(subset=["name"])
-    times_by_name = target_shaders.groupby("name", sort=False)["time"]
-    first_moments = times_by_name.min().reset_index()
+    target_shaders = shaders[shaders["target"]].dropna(subset=["name"])
+    first_moments = target_shaders.groupby("name", sort=False)["time"].min().reset_index()
     is_before = first_moments["time"] < window.start
     if not is_before.any():
         return first_moments.iloc[:0]
@@ -229,20 +231,21 @@ def _list_names(names: Sequence[str], earlier_names: Sequence[str]) -> str:
     """Return the first few names, each with its difference from the earlier ones."""
     words: list[str] = []
     for place, name in enumerate(names[:_NAMED]):
-        known_names = [*earlier_names, *names[:place]]
-        name_reasons = reasons(name, known_names)
-        reason_text = ", ".join(name_reasons)
-        short = shorten(name)
-        words.append(f"{short} ({reason_text})" if reason_text else short)
-    more = len(names) - len(words)
-    return ", ".join(words) + (f" and {more:,} more" if more else "")
+        differences = reasons(name, [*earlier_names, *names[:place]])
+        word = shorten(name)
+        if differences:
+            word = f"{word} ({', '.join(differences)})"
+        words.append(word)
+    listed = ", ".join(words)
+    hidden_count = len(names) - len(words)
+    if hidden_count:
+        return f"{listed} and {hidden_count:,} more"
+    return listed
 
 
 def shorten(name: str) -> str:
     """Return a long name without its middle; compiled functions have hundreds of letters."""
-    half = _LONGEST // 2
     if len(name) <= _LONGEST:
         return name
-    beginning = name[:half]
-    ending = name[-half:]
-    return f"{beginning}…{ending}"
+    half = _LONGEST // 2
+    return f"{name[:half]}…{name[-half:]}"
