@@ -78,6 +78,7 @@ LINES = {
     "bench run, listed": "bench run --list",
     "bench tune": "bench tune --batch 1 --budget 0.001 --repeats 1 --warmup 1 --active-blocks 1 "
     "--output OUT.json",
+    "kernel check": "kernel check CAPTURE --expect groups==4 --junit OUT.xml",
     "kernel parity": "kernel parity --case float16-d64-b16-q8-kv2-ragged --subject paged "
     "--output OUT.json",
     "kernel parity, listed": "kernel parity --list",

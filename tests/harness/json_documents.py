@@ -10,6 +10,7 @@ import msgspec
 
 from tracekit.analysis.result import Result
 from tracekit.app import summaries
+from tracekit.app.checking import CaptureCheck
 from tracekit.base.recording import Provenance
 from tracekit.cli import answers
 from tracekit.cli.console import ErrorDocument
@@ -22,7 +23,7 @@ from tracekit.nightly.schedule.installation import Scheduled
 from tracekit.record.xctrace.templates import Overview
 
 SAVED = (Result, Provenance, Comparison, GateReport, Night)
-PRINTED = (Pruned, Scheduled, NightPreview, Overview, ErrorDocument)
+PRINTED = (CaptureCheck, Pruned, Scheduled, NightPreview, Overview, ErrorDocument)
 
 
 def types_with_a_format(module: ModuleType) -> list[type]:
@@ -59,6 +60,7 @@ BY_COMMAND = {
     "runs verify": "VerifiedPlace",
     "list workloads": "WorkloadList",
     "bench run, listed": "SubjectList",
+    "kernel check": "CaptureCheck",
     "kernel parity, listed": "CaseList",
     "list rules": "RuleList",
     "list templates": "Overview",

@@ -1,4 +1,5 @@
 from . import counters as counters
+from . import dispatches as dispatches
 from . import intervals as intervals
 from . import machine as machine
 from . import profile as profile

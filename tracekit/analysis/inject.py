@@ -17,6 +17,7 @@ _OF_WORKLOADS = "host-"  # prefix of the schemas that workloads and the host rec
 _OF_GPUS = ("metal", "gpu", "graphics")  # prefixes of schemas that only a GPU's recorder writes
 _MARKS = frozenset({"phases", "steps"})  # the tables that each workload fills
 _MONITORED = "gauges"  # the one table of a workload that a monitor of any program's machine fills
+_OF_CAPTURES = "capture-"  # prefix of the schemas of GPU frame captures
 _COUNTED = "counter"  # part of the names of the schemas that a counter set fills
 
 
@@ -131,6 +132,7 @@ _WITHOUT_GPU_WORK = {
     "cpu_profile": "the recording has samples of CPU time, and no GPU work.",
     "cycle_profile": "the recording has samples of CPU time, and no GPU work.",
     "replay_counters": "the recording has the counters of a replay, and no times of GPU work.",
+    "dispatches": "a GPU frame capture has no times of GPU work.",
 }
 """The reason why a recording with one of these tables has nothing of a GPU's recorder."""
 
@@ -145,6 +147,8 @@ def explain_absence(name: str, tables: Mapping[str, Any]) -> Unavailable:
     missing = f"the recording has no table {name}"
     if not traced:
         return _explain_untold(name, missing, tables)
+    if all(source.startswith(_OF_CAPTURES) for source in traced):
+        return NotApplicable(f"{missing}: only a GPU frame capture holds it.")
     reason = f"{missing}, which comes from {' or '.join(traced)}."
     if not all(source.startswith(_OF_GPUS) for source in traced):
         return Unavailable(reason)

@@ -51,6 +51,8 @@ def structure_of(
     driver_events: pd.DataFrame | None,
     cpu_profile: pd.DataFrame | None,
     commits: pd.DataFrame | None,
+    dispatches: pd.DataFrame | None,
+    replay_counters: pd.DataFrame | None,
     targets: Targets,
 ) -> Structure:
     """Return the repetition: the iterations, and the composition of each.
@@ -62,7 +64,8 @@ def structure_of(
         return Structure(add_time(steady_steps(steps).assign(source="steps"), gpu))
     if timeline is None:
         reason = "the workload marks no steps, and its command buffers are not known."
-        if gpu is None and targets:
+        is_untimed = dispatches is not None or replay_counters is not None
+        if gpu is None and (targets or is_untimed):
             raise NotApplicable(reason)
         raise Unavailable(reason, Remedy.TRACE)
     phase = marked_window(phases)

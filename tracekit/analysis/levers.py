@@ -75,6 +75,8 @@ class Mechanism(StrEnum):
     COMPILE_IN_LOOP = "compile-in-loop"
     COMPILER_SERVICE = "compiler-service"
     SPILLS = "spills"
+    UNSOUND_LAUNCH = "unsound-launch"
+    WRONG_BINDINGS = "wrong-bindings"
     LOW_OCCUPANCY = "low-occupancy"
     REGISTER_PRESSURE = "register-pressure"
     THREADGROUP_MEMORY = "threadgroup-memory"

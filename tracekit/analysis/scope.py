@@ -20,6 +20,8 @@ UNKNOWN = (
     "`tracekit analyze --target PID|NAME` chooses one."
 )
 
+UNNAMED = "a GPU frame capture does not name its program, and holds the work of no other."
+
 
 def of_target(frame: pd.DataFrame, targets: Targets) -> pd.DataFrame:
     """Return the target's rows; raise Unavailable, with the reason, if there are none."""

@@ -1,3 +1,4 @@
+from . import checking as checking
 from . import demo as demo
 from . import functions as functions
 from . import runs as runs

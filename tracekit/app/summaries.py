@@ -208,7 +208,7 @@ def verdict_of(result: "analysis.Result") -> str:
 
 
 def summary_lines(result: "analysis.Result", name: str) -> list[str]:
-    """Return a result in at most ten lines: verdict, target, numbers, findings, what is unknown."""
+    """Return a result in at most ten lines: verdict, target, numbers, findings, open checks."""
     summary = summarize_result(result, name)
     lines = [verdict_of(result)]
     lines.append(f"target      {summary.target or units.unavailable('none is known')}")

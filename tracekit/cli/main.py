@@ -107,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _read_output_style(words: Sequence[str]) -> tuple[list[str], console.OutputStyle]:
-    """Return a command line without the options that every command has, and what they ask for.
+    """Return a command line without the options of all commands, and the style that these choose.
 
     They may be anywhere before `--`. Errors are JSON if the command was to print JSON.
     """

@@ -44,6 +44,7 @@ COMMANDS: Final = {
     "nightly gate": "gate.gate",
     "nightly history": "history.app",
     "nightly baseline": "history.baseline_app",
+    "kernel check": "check.check",
     "kernel verify": "verify.verify_kernel",
     "kernel parity": "verify.parity",
     "list workloads": "show.workloads",

@@ -217,7 +217,7 @@ class _Import:
             provenance = replace(recording.provenance(), recorder="import", workload=name)
             warnings = (_REPLAYED, *counters.remarks)
             recording.save_provenance(
-                replace(provenance, target_reason=scope.UNKNOWN, warnings=warnings)
+                replace(provenance, target_reason=scope.UNNAMED, warnings=warnings)
             )
         return recording
 
@@ -237,7 +237,7 @@ class _Import:
                 recorder="import",
                 workload=name,
                 machine=dict(capture.machine),
-                target_reason=scope.UNKNOWN,
+                target_reason=scope.UNNAMED,
                 warnings=warnings,
             )
             recording.save_provenance(provenance)

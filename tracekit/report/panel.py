@@ -58,13 +58,18 @@ def of_target(tables: Tables, name: str) -> Rows:
 
 
 REPLAY = "replay_counters"
+DISPATCHES = "dispatches"
 
 
 def is_without_gpu_work(tables: Tables) -> bool:
-    """Return whether a recording has no GPU work but CPU samples, or the counters of a replay."""
+    """Return whether a recording has no timed GPU work.
+
+    It has CPU samples, the counters of a replay, or the dispatches of a frame capture instead.
+    """
     if "gpu_intervals" in tables:
         return False
-    return any(name in tables for name in (*analysis.profile.PROFILES, REPLAY))
+    others = (*analysis.profile.PROFILES, REPLAY, DISPATCHES)
+    return any(name in tables for name in others)
 
 
 def group_by_key(pairs: Iterable[tuple[_K, _V]]) -> dict[_K, list[_V]]:
@@ -121,6 +126,7 @@ _SOURCES = {
     ("request_tokens", ""): _MARKS,
     ("gauges", ""): "read now and then by a monitor or the workload, host clock",
     ("memory_profile", ""): "noted by the workload's process itself between its phases",
+    (DISPATCHES, ""): "read from the capture's own bytes",
     (REPLAY, ""): "a serialized replay at a fixed clock, as Xcode exported it",
     ("process_samples", ""): "samples by the operating system, host clock",
     ("step_models", ""): "the workload's own description of a step, not a measurement",

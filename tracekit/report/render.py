@@ -87,7 +87,7 @@ def document(
 
 _UNFOLDED = frozenset({"verdict", "timeline", "findings"})
 """The panels of which nothing is folded away."""
-_OF_OTHER_WORK = frozenset({"cpu_time", "replay"})
+_OF_OTHER_WORK = frozenset({"cpu_time", "dispatches", "replay"})
 """The panels that a recording without GPU work is about, so that they are open."""
 
 

@@ -11,6 +11,7 @@ RULES = {
         "gpu-contended",
         "pipeline-churn",
         "shader-spills",
+        "unsound-dispatches",
         "bubbles",
         "shared-queue",
         "late-start",

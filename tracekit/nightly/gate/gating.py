@@ -1,13 +1,20 @@
 """The gates on a night and on runs: from a name or paths to a report, and to its error."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from tracekit.base import InconclusiveError, TracekitError
 from tracekit.compare import Limits, runs
 from tracekit.nightly.gate.lookup import add_plan_lines, find_night, in_repository, judge_age
-from tracekit.nightly.gate.report.model import GateReport, of_comparison, of_night, of_no_night
+from tracekit.nightly.gate.report.model import (
+    Case,
+    GateReport,
+    Suite,
+    of_comparison,
+    of_night,
+    of_no_night,
+)
 from tracekit.nightly.gate.report.text import verdict
 from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.store.place import LATEST
@@ -39,6 +46,37 @@ def gate_night(
     if longest is None:
         return report
     return judge_age(report, longest)
+
+
+ReportedAnswer = tuple[str, Outcome, str]
+"""A question, the outcome of its answer, and the reason."""
+
+
+def report_answers(
+    subject: str, outcome: Outcome, verdict: str, answers: Mapping[str, Sequence[ReportedAnswer]]
+) -> GateReport:
+    """Return a report of questions and answers, a suite for each thing that was asked about.
+
+    `verdict` is "LEAD: REASON".
+    """
+    suites: list[Suite] = []
+    for name, suite_answers in answers.items():
+        cases: list[Case] = []
+        suite_outcome = Outcome.OK
+        for question, answer_outcome, message in suite_answers:
+            cases.append(Case(name, question, "finding", answer_outcome, message))
+            if suite_outcome is not Outcome.REGRESSION and answer_outcome is not Outcome.OK:
+                suite_outcome = answer_outcome
+        suites.append(Suite(name, suite_outcome, cases=tuple(cases)))
+    lead, _, reason = verdict.partition(": ")
+    return GateReport(
+        title=f"The dispatches of {subject}",
+        subject=subject,
+        outcome=outcome,
+        reason=reason,
+        suites=tuple(suites),
+        lead=lead,
+    )
 
 
 def gate_runs(

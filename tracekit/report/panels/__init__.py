@@ -4,6 +4,7 @@ from tracekit.report.panel import Panel
 from tracekit.report.panels.bubbles import bubbles
 from tracekit.report.panels.checks import checks
 from tracekit.report.panels.cpu_time import cpu_time
+from tracekit.report.panels.dispatches import dispatches
 from tracekit.report.panels.findings import findings
 from tracekit.report.panels.health import health
 from tracekit.report.panels.host_events import host_events
@@ -25,6 +26,7 @@ PANELS: tuple[Panel, ...] = (
     verdict,
     timeline,
     findings,
+    dispatches,
     bubbles,
     throughput,
     requests,

@@ -10,6 +10,7 @@ from tracekit import analysis
 from tracekit.analysis import Result
 from tracekit.base import units
 from tracekit.report.panel import (
+    DISPATCHES,
     REPLAY,
     REPORTED,
     Context,
@@ -20,6 +21,7 @@ from tracekit.report.panel import (
     panel,
     rows,
 )
+from tracekit.report.panels.dispatches import list_captured
 from tracekit.report.setting import describe_setting
 from tracekit.tables import Severity
 
@@ -150,7 +152,8 @@ class PageVerdict:
     """A sentence, a piece of advice for lists of runs, and a tone, which is a word of the style.
 
     Tones are error, warning, note, unclear if nothing was judged, partly if some checks could not
-    judge, good, and samples for a recording without GPU work.
+    judge, good, capture for a GPU frame capture, and samples for another recording without timed
+    GPU work.
     """
 
     tone: str
@@ -167,7 +170,7 @@ def verdict(result: Result, tables: Tables) -> Context:
     return {
         "verdict": _of_samples(result, tables) or verdict_of(result),
         "answer": answer,
-        "numbers": headlines(result, tables),
+        "numbers": count_answers(tables) or headlines(result, tables),
         "setting": describe_setting(result, tables),
         "lines": list(_list_lines(result)),
         "signs": SIGNS,
@@ -175,6 +178,31 @@ def verdict(result: Result, tables: Tables) -> Context:
         "crowd": analysis.explain_crowd(crowd),
         "broken": broken,
     }
+
+
+def count_answers(tables: Tables) -> list[Context]:
+    """Return the numbers of a GPU frame capture's check; empty without a capture."""
+    captured = list_captured(tables)
+    if not captured:
+        return []
+    states: Counter[analysis.dispatches.AnswerState] = Counter()
+    for dispatch in captured:
+        states.update(answer.state for answer in analysis.dispatches.check_dispatch(dispatch))
+    numbers = {
+        "dispatches": len(captured),
+        "answers_not_as_expected": states[analysis.dispatches.AnswerState.DEVIATING],
+        "answers_as_expected": states[analysis.dispatches.AnswerState.AS_EXPECTED],
+    }
+    return [
+        {
+            "name": name,
+            "known": True,
+            "note": "",
+            "value": units.count(number),
+            "source": "read from the capture's own bytes",
+        }
+        for name, number in numbers.items()
+    ]
 
 
 def _list_lines(result: Result) -> Iterator[tuple[Severity, str]]:
@@ -188,6 +216,9 @@ def _of_samples(result: Result, tables: Tables) -> PageVerdict | None:
         return None
     if any(finding.severity is not Severity.NOTE for finding in result.findings):
         return None
+    captured = rows(tables, DISPATCHES).frame
+    if len(captured):
+        return PageVerdict("capture", _describe_capture(captured))
     replayed = rows(tables, REPLAY).frame
     if len(replayed):
         number = replayed["place"].nunique()
@@ -198,6 +229,14 @@ def _of_samples(result: Result, tables: Tables) -> PageVerdict | None:
         if not sample_rows.absence:
             return _of_profile(sample_rows.frame, rows(tables, "profile_frames").frame)
     return None
+
+
+def _describe_capture(captured: pd.DataFrame) -> str:
+    dispatch_count = units.count(len(captured))
+    noun = "dispatch" if len(captured) == 1 else "dispatches"
+    kernel_count = captured["function"].nunique()
+    kernels = "1 kernel" if kernel_count == 1 else f"{units.count(kernel_count)} kernels"
+    return f"{dispatch_count} {noun} of {kernels}, without times; no check found a fault."
 
 
 def _of_profile(samples: pd.DataFrame, frames: pd.DataFrame) -> PageVerdict:

@@ -102,6 +102,7 @@ class GateReport:
     `title` names the subject in words, `subject` is the night's id or the names of the runs, and
     `reason` explains the outcome; missing data makes it inconclusive, never good. There is a suite
     for each capture, or one for a comparison of runs, which has no plan, machine and times.
+    `lead` begins its heading, by default with the word of the outcome.
     `commit` was judged; findings are shown in `file`, the plan's, relative to the repository.
     """
 
@@ -119,6 +120,7 @@ class GateReport:
     file: str = ""
     links: tuple[Link, ...] = ()
     warnings: tuple[str, ...] = ()
+    lead: str = ""
     format: int = field(default=FORMAT, kw_only=True)
 
     @property

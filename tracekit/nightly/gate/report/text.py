@@ -26,7 +26,7 @@ _FINDINGS = ("finding", "severity", "outcome", "message")
 
 def heading(report: GateReport) -> str:
     """Return the verdict in a line, with the whole reason."""
-    lead = LEADS[report.outcome]
+    lead = report.lead or LEADS[report.outcome]
     reason = flatten_text(report.reason)
     if not reason:
         return lead

@@ -1,0 +1,23 @@
+"""The dispatches of a GPU frame capture: their facts, and whether these are as expected."""
+
+from tracekit.analysis.dispatches.answers import AnswerState, DispatchAnswer
+from tracekit.analysis.dispatches.checklist import check_dispatch
+from tracekit.analysis.dispatches.expectations import (
+    DispatchCheck,
+    Expectation,
+    check_dispatches,
+    read_expectation,
+)
+from tracekit.analysis.dispatches.recorded import RecordedDispatch, list_dispatches
+
+__all__ = [
+    "AnswerState",
+    "DispatchAnswer",
+    "DispatchCheck",
+    "Expectation",
+    "RecordedDispatch",
+    "check_dispatch",
+    "check_dispatches",
+    "list_dispatches",
+    "read_expectation",
+]

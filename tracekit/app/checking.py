@@ -1,0 +1,179 @@
+"""The dispatch check of a GPU frame capture, against expectations of a file or a command line."""
+
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pandas as pd
+
+from tracekit import nightly, tables
+from tracekit.analysis import dispatches
+from tracekit.app.functions import open as open_input
+from tracekit.base import InconclusiveError, InputError, UsageError, files
+from tracekit.nightly import Outcome
+
+FILE = "tracekit.toml"
+_KEY = "dispatch"
+_FORM = """A file of expectations has a table for each kind of dispatch:
+[[dispatch]]
+expect = ["function~paged_decode", "threadgroup==256", "spills==0"]"""
+_TABLES = (
+    *("dispatches", "bindings", "functions", "pipelines", "source_lines", "capture_encoders"),
+)
+_OUTCOMES = {
+    dispatches.AnswerState.DEVIATING: Outcome.REGRESSION,
+    dispatches.AnswerState.NOT_RECORDED: Outcome.INCONCLUSIVE,
+    dispatches.AnswerState.AS_EXPECTED: Outcome.OK,
+}
+
+
+class _ExpectationTable(msgspec.Struct, forbid_unknown_fields=True):
+    """One table of a file of expectations."""
+
+    expect: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CheckedDispatch:
+    """A dispatch with its answers: those to expectations, and those that hold for every kernel.
+
+    `index` is None, and `title` the choice, if no dispatch was chosen. `general` has the whole
+    dispatch check; facts of which nothing is expected are in it too.
+    """
+
+    index: int | None
+    title: str
+    expected: tuple[dispatches.DispatchAnswer, ...]
+    general: tuple[dispatches.DispatchAnswer, ...]
+
+    @property
+    def answers(self) -> Iterator[dispatches.DispatchAnswer]:
+        """The answers that decide: to all expectations, and of the others the deviations."""
+        yield from self.expected
+        for answer in self.general:
+            if answer.state in {
+                dispatches.AnswerState.DEVIATING,
+                dispatches.AnswerState.AS_EXPECTED,
+            }:
+                yield answer
+
+
+@dataclass(frozen=True)
+class CaptureCheck:
+    """A capture that was checked; `verdict` sums it up in a sentence."""
+
+    capture: str
+    outcome: Outcome
+    verdict: str
+    dispatches: tuple[CheckedDispatch, ...]
+    format: int = 1
+
+
+def read_expectation_file(file: Path) -> list[list[dispatches.Expectation]]:
+    """Return the expectations of each `[[dispatch]]` of a TOML file.
+
+    Raises:
+        UsageError: There is no such file, it is not TOML, or has no such table or a wrong one.
+    """
+    try:
+        document: dict[str, Any] = tomllib.loads(files.read_input(file).decode("utf-8-sig"))
+    except FileNotFoundError:
+        raise UsageError(f"There is no file {file}.", hint=_FORM) from None
+    except (InputError, ValueError, RecursionError) as error:
+        raise UsageError(f"{file} is not TOML: {error}.", hint=_FORM) from error
+    if _KEY not in document:
+        raise UsageError(f"{file} has no [[{_KEY}]].", hint=_FORM)
+    try:
+        entries = msgspec.convert(document[_KEY], list[_ExpectationTable])
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{file}: [[{_KEY}]]: {error}.", hint=_FORM) from error
+    return [read_expectations(entry.expect) for entry in entries]
+
+
+def read_expectations(texts: Sequence[str]) -> list[dispatches.Expectation]:
+    """Return expectations from their texts; raise UsageError for a wrong one."""
+    return [dispatches.read_expectation(text) for text in texts]
+
+
+def check_capture(
+    path: Path, expectation_sets: Sequence[Sequence[dispatches.Expectation]]
+) -> CaptureCheck:
+    """Check the dispatches of a capture; each set of expectations chooses its own ones.
+
+    Without a set, every dispatch gets the check that holds for every kernel.
+
+    Raises:
+        UsageError: The path is not a recording.
+        InputError: It has no dispatches, or cannot be read.
+    """
+    captured = dispatches.list_dispatches(_read_tables(path))
+    if not captured:
+        raise InputError(
+            f"{path} has no dispatches.",
+            hint="Only a GPU frame capture has them: `tracekit capture --gputrace`, or Xcode.",
+        )
+    checked: list[CheckedDispatch] = []
+    for expectations in expectation_sets or [()]:
+        checked += map(_finish, dispatches.check_dispatches(captured, expectations))
+    return _sum_up(path, checked)
+
+
+def _read_tables(path: Path) -> dict[str, pd.DataFrame]:
+    """Return the tables of a capture, read in place; those of any other recording from its run."""
+    if tables.captures.is_capture(path):
+        read_tables = tables.tables_of_bundle(path)
+    else:
+        read_tables = open_input(path).tables
+    return {name: read_tables[name] for name in _TABLES if name in read_tables}
+
+
+def _finish(check: dispatches.DispatchCheck) -> CheckedDispatch:
+    if check.dispatch is None:
+        (answer,) = check.answers
+        return CheckedDispatch(None, answer.topic, check.answers, ())
+    general = dispatches.check_dispatch(check.dispatch)
+    return CheckedDispatch(check.dispatch.index, check.dispatch.title, check.answers, general)
+
+
+def _sum_up(path: Path, checked: Sequence[CheckedDispatch]) -> CaptureCheck:
+    states: Counter[dispatches.AnswerState] = Counter()
+    number = 0
+    for dispatch in checked:
+        states.update(answer.state for answer in dispatch.answers)
+        number += dispatch.index is not None
+    deviating = states[dispatches.AnswerState.DEVIATING]
+    missing = states[dispatches.AnswerState.NOT_RECORDED]
+    dispatch_count = f"{number:,} dispatch{'' if number == 1 else 'es'}"
+    answer_count = f"{states.total():,} answers about {dispatch_count}"
+    outcome = Outcome.OK
+    verdict = f"As expected: all {answer_count}."
+    if deviating:
+        outcome = Outcome.REGRESSION
+        verdict = f"Not as expected: {deviating:,} of {answer_count}."
+    elif missing:
+        outcome = Outcome.INCONCLUSIVE
+        verdict = f"Not recorded: {missing:,} of {answer_count}."
+    return CaptureCheck(str(path), outcome, verdict, tuple(checked))
+
+
+def require_recorded(check: CaptureCheck) -> None:
+    """Raise InconclusiveError if an expected fact was not recorded, and nothing deviates."""
+    if check.outcome is Outcome.INCONCLUSIVE:
+        raise InconclusiveError(check.verdict, hint="The notes say how to get them.")
+
+
+def report_of(check: CaptureCheck) -> nightly.GateReport:
+    """Return the check as the report of a gate, which has writers for other tools."""
+    answers: dict[str, list[nightly.gating.ReportedAnswer]] = {}
+    for dispatch in check.dispatches:
+        of_dispatch = answers.setdefault(dispatch.title, [])
+        for answer in dispatch.answers:
+            message = ": ".join(filter(None, (answer.value, answer.note)))
+            outcome = _OUTCOMES[answer.state]
+            of_dispatch.append((answer.topic, outcome, message or str(answer.state)))
+    name = Path(check.capture).name
+    return nightly.gating.report_answers(name, check.outcome, check.verdict, answers)
