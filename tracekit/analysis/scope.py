@@ -46,6 +46,11 @@ class Recorded(pd.DataFrame):
             return pd.DataFrame(self)
         return self[chosen]
 
+    @cached_property
+    def steady_rows(self) -> pd.DataFrame:
+        """The steps of the steady phase, cached because each metric of steps asks for them."""
+        return pd.DataFrame(_choose_steady(self))
+
 
 def own_rows(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows that belong to the target."""
@@ -168,14 +173,22 @@ def steady_steps(steps: pd.DataFrame) -> pd.DataFrame:
 
     A step that only waited for load does not count.
     """
+    if isinstance(steps, Recorded):
+        steady_rows = steps.steady_rows.copy(deep=False)
+    else:
+        steady_rows = _choose_steady(steps)
+    if steady_rows.empty:
+        raise Unavailable("the workload made no step in its steady phase.")
+    return steady_rows
+
+
+def _choose_steady(steps: pd.DataFrame) -> pd.DataFrame:
     is_steady = (steps["phase"] == "steady").fillna(value=False)
     chosen = is_steady.to_numpy(np.bool_)
     if "variant" in steps:
         is_idle = (steps["variant"] == IDLE).fillna(value=False)
         waited = is_idle.to_numpy(np.bool_)
         chosen = chosen & ~waited
-    if not chosen.any():
-        raise Unavailable("the workload made no step in its steady phase.")
     # Mostly all rows are, and selecting all rows of a long table takes long.
     if chosen.all():
         return steps
