@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from command_line import assert_error
+from command_line import assert_error, run
 from gate_night import BROKEN, DECODE, FINE, NIGHT, PREFILL
 from tracekit import pipeline
 from tracekit.base.documents import save
@@ -180,9 +179,8 @@ def test_a_hook_hears_of_a_regression_only(
     hook_log = outside / "told"
     program = f"import sys; open({str(hook_log)!r}, 'a').write(sys.stdin.read()[:1]); print('sent')"
     hook = f'{sys.executable} -c "{program}"'
-    argv = [sys.executable, "-m", "tracekit", "nightly", "gate", "--json", "--on-regression", hook]
     for night, code in (("good", 0), ("worse", 1)):
-        assert subprocess.run([*argv, night], check=False, cwd=outside).returncode == code
+        assert run("nightly", "gate", "--json", "--on-regression", hook, night) == code
     assert hook_log.read_text() == "{"
     printed = capfd.readouterr()
     assert "sent" in printed.err

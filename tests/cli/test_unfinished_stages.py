@@ -39,6 +39,11 @@ def test_a_stage_that_did_not_end_is_judged_everywhere(
     assert status["capture-truncated"] == "found"
     assert "capture-truncated" not in passed
     assert f"The stage `{stage}` " in printed_text
+    if state == "interrupted":
+        check_page(imported, tracekit)
+
+
+def check_page(imported: Path, tracekit: Any) -> None:
     assert tracekit("report", imported).code == 0
     page = readable((imported / "report.html").read_text("utf-8"))
     assert page.count("it was stopped early") > 1  # as a notice, and as a finding
