@@ -21,7 +21,7 @@ from tracekit.base.recording import Recording
 from tracekit.run import Run
 from tracekit.tables.losses import LOSSES
 from tracekit.tables.notes import DirectNote
-from tracekit.tables.tables import leave_in_place
+from tracekit.tables.of_bundle import leave_in_place
 
 # The exporter had the names of functions; this bundle came without its document, which has them.
 NAMELESS = {"cpu_profile": ["leaf"]}

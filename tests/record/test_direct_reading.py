@@ -20,6 +20,7 @@ from tracekit.base.errors import InputError, ToolError
 from tracekit.base.files import notes_folder
 from tracekit.base.recording import Recording
 from tracekit.record import direct_reading as reading
+from tracekit.record.known_bundles import Checked, KnownBundles, recall, shape
 from tracekit.record.recorder import quiet
 from tracekit.record.target_rows import rows_of_target
 from tracekit.record.xctrace.command import Completed
@@ -92,7 +93,7 @@ def test_compared_tables_are_not_exported_again(tmp_path: Path) -> None:
         make_recording(tmp_path / "2", *TABLES),
     )
     assert xcode.read(first_run) == ([], [INTERVALS, TIME])
-    compared_tables = reading.recall("17C529", notes_folder()).tables.values()
+    compared_tables = recall("17C529", notes_folder()).tables.values()
     rows = {table.schema: (table.rows, table.difference) for table in compared_tables}
     assert rows == {INTERVALS: (2, ""), TIME: (1, "")}
     assert xcode.read(second) == ([], [])
@@ -310,21 +311,21 @@ EMPTY = replace(STORE, rows=0)
 
 
 def test_a_table_has_the_form_of_its_columns_whatever_its_number_rows_and_attributes() -> None:
-    assert reading.shape(STORE) == reading.shape(replace(EMPTY, number=8, attributes={"a": 1}))
+    assert shape(STORE) == shape(replace(EMPTY, number=8, attributes={"a": 1}))
     other_stores = [
         replace(STORE, schema="u"),
         replace(STORE, columns=(START, START)),
         replace(STORE, columns=(replace(START, type_id="XRDuration"),)),
         replace(STORE, columns=(replace(START, field=Field(8, 8)),)),
     ]
-    assert len({reading.shape(store) for store in (STORE, *other_stores)}) == 5
+    assert len({shape(store) for store in (STORE, *other_stores)}) == 5
 
 
 def test_comparing_no_rows_says_nothing_of_rows(subtests: pytest.Subtests) -> None:
     for rows, difference, is_known in ((5, "", True), (0, "", False), (0, "no", True)):
         with subtests.test(rows=rows, difference=difference):
-            checked = reading.Checked("t", rows, "now", difference)
-            memory = reading.KnownBundles("17C529", {reading.shape(STORE): checked})
+            checked = Checked("t", rows, "now", difference)
+            memory = KnownBundles("17C529", {shape(STORE): checked})
             assert memory.find_checked_table(STORE) == (checked if is_known else None)
             assert memory.find_checked_table(EMPTY) == checked
             assert memory.difference(STORE) == difference
@@ -334,7 +335,7 @@ def test_comparing_no_rows_says_nothing_of_rows(subtests: pytest.Subtests) -> No
 def test_unreadable_notes_are_forgotten(tmp_path: Path) -> None:
     for content in ("{", "[]", '{"build": "17C529", "format": 2}'):
         (tmp_path / "direct-reading-17C529.json").write_text(content)
-        assert reading.recall("17C529", tmp_path) == reading.KnownBundles("17C529"), content
+        assert recall("17C529", tmp_path) == KnownBundles("17C529"), content
 
 
 def with_toc(folder: Path, table: Table) -> Recording:

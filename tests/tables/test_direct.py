@@ -13,8 +13,9 @@ from tracekit.tables.direct import Listed, Stored
 from tracekit.tables.exports import index
 from tracekit.tables.losses import Flaw
 from tracekit.tables.notes import DirectNote
+from tracekit.tables.of_bundle import leave_in_place, losses_of_run, tables_of_bundle
 from tracekit.tables.place import Choice
-from tracekit.tables.tables import Tables, leave_in_place, losses_of_run, tables_of_bundle
+from tracekit.tables.tables import Tables
 
 Xml = Callable[..., str]
 GPU = "metal-gpu-intervals"

@@ -28,7 +28,6 @@ from tracekit.record.beliefs import (
     read_beliefs,
     write_beliefs,
 )
-from tracekit.record.direct_reading import recall
 from tracekit.record.doctor.examine import recall_probe
 from tracekit.record.doctor.gpu_questions import GPU_QUESTIONS
 from tracekit.record.doctor.interview import (
@@ -43,6 +42,7 @@ from tracekit.record.doctor.interview import (
 from tracekit.record.doctor.questions import QUESTIONS, DoctorQuestion
 from tracekit.record.doctor.report_redaction import redact_report
 from tracekit.record.doctor.surroundings import DoctorSurroundings
+from tracekit.record.known_bundles import recall
 from tracekit.record.recorder import Progress
 from tracekit.record.recorders import xctrace_here
 from tracekit.record.xctrace.claim import Premises, claim_machine

@@ -18,7 +18,7 @@ from tracekit.base import (
     files,
     make_timestamp,
 )
-from tracekit.record.direct_reading import (
+from tracekit.record.known_bundles import (
     Checked,
     KnownBundles,
     keep_comparisons,

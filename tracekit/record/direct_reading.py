@@ -9,24 +9,25 @@ part shows it in nothing else.
 """
 
 import logging
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from hashlib import blake2b
-from pathlib import Path
-from typing import Literal, Protocol, TypeVar
-
-import msgspec
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from tracekit.base import (
     InputError,
     Recording,
     ToolError,
-    TracekitError,
-    documents,
     make_timestamp,
 )
 from tracekit.base import files as base_files
+from tracekit.record.known_bundles import (
+    Checked,
+    KnownBundles,
+    keep_comparisons,
+    order_for_comparison,
+    recall,
+    shape,
+)
 from tracekit.record.recorder import Progress
 from tracekit.record.xctrace import exporting
 from tracekit.record.xctrace.recorder import XctraceRecorder
@@ -48,96 +49,6 @@ from tracekit.tables import (
 from tracekit.tables import toc as tables_toc
 
 log = logging.getLogger(__name__)
-
-FORMAT = 1
-_NOTE = "direct-reading"
-
-
-@dataclass(frozen=True)
-class Checked:
-    """A table that was compared."""
-
-    schema: str  # its name
-    rows: int  # how many rows were compared
-    checked: str  # when
-    difference: str = ""  # the first difference in words; empty if there was none
-
-
-@dataclass(frozen=True)
-class KnownBundles:
-    """The comparisons of one build of Xcode; `tables` holds their results by `shape`."""
-
-    build: str
-    tables: Mapping[str, Checked] = field(default_factory=dict[str, Checked])
-    format: int = FORMAT
-
-    def find_checked_table(self, store: TableStore) -> Checked | None:
-        """Return the result of a table's comparison, or None if it was not compared.
-
-        A comparison without rows proves nothing for a table with rows.
-        """
-        checked_table = self.tables.get(shape(store))
-        if checked_table is None:
-            return None
-        has_result = checked_table.rows or checked_table.difference
-        if store.rows and not has_result:
-            return None
-        return checked_table
-
-    def difference(self, store: TableStore) -> str:
-        """Return how a direct read differs from an export, empty if it does not."""
-        checked_table = self.find_checked_table(store)
-        if checked_table is None:
-            return ""
-        return checked_table.difference
-
-
-class _Formatted(Protocol):
-    @property
-    def format(self) -> int: ...
-
-
-_Note = TypeVar("_Note", bound=_Formatted)
-
-
-def shape(store: TableStore) -> str:
-    """Return a name for a table's schema and the types of its columns, as they are stored."""
-    lines: list[str] = []
-    for column in store.columns:
-        width = column.field.width
-        lines.append(f"{column.mnemonic} {column.type_id} {column.field.offset} {width}")
-    columns = "\n".join(lines).encode()
-    digest = blake2b(columns, digest_size=8).hexdigest()
-    return f"{store.schema} {digest}"
-
-
-def note_file(folder: Path, name: str, *parts: str) -> Path:
-    """Return the file of a note on the given builds and chip."""
-    words: list[str] = []
-    for part in parts:
-        word = re.sub(r"[^A-Za-z0-9.]+", "-", part).strip("-.")
-        words.append(word or "unknown")
-    return folder / f"{name}-{'_'.join(words)}.json"
-
-
-def read_note(file: Path, blank: _Note) -> _Note:
-    """Return the note in a file, or `blank` if the file holds none of this form."""
-    try:
-        note = documents.decode_json(file.read_bytes(), type(blank))
-    except FileNotFoundError:
-        return blank
-    except (OSError, msgspec.MsgspecError) as error:
-        log.warning("%s cannot be read and is not used: %s", file, error)
-        return blank
-    if note.format != blank.format:
-        return blank
-    return note
-
-
-def recall(build: str, folder: Path) -> KnownBundles:
-    """Return the comparisons of a build; an unreadable note or one of a newer form is ignored."""
-    return read_note(note_file(folder, _NOTE, build), KnownBundles(build))
-
 
 _REPORT = "`tracekit doctor` shows it again, to be reported with the build of Xcode."
 
@@ -171,14 +82,6 @@ def check(
     return memory
 
 
-def keep_comparisons(memory: KnownBundles) -> None:
-    """Save the comparisons of a build; log a warning if that is impossible."""
-    try:
-        documents.save(note_file(base_files.notes_folder(), _NOTE, memory.build), memory)
-    except TracekitError as error:
-        log.warning("tables will be compared again: %s", error.message)
-
-
 def _pairs(run: BundleRun, toc: Toc, schemas: frozenset[str]) -> Iterator[tuple[TableStore, str]]:
     """Yield tables of the bundle with the files of their exports, the smallest tables first."""
     toc_run = _find_toc_run(toc, run.number)
@@ -198,14 +101,6 @@ def _find_toc_run(toc: Toc, number: int) -> TocRun:
         if toc_run.number == number:
             return toc_run
     return TocRun(number)
-
-
-def order_for_comparison(store: TableStore) -> tuple[bool, int]:
-    """Sort small tables before large ones, and empty tables last.
-
-    Only the first table of each form is compared, so it should be small but have rows.
-    """
-    return not store.rows, store.rows
 
 
 def notes_on(
@@ -276,8 +171,9 @@ def export(
     run = _find_bundle_run(bundle, toc_run.number)
     memory = recall(read_version(toc_run.instruments_version).build, base_files.notes_folder())
     schemas = _list_schemas(toc_run, run)
+    # A choice may depend on the other tables, and tables without rows may be there or not.
     chosen = choose(schemas.listed)
-    chosen_filled = choose(schemas.listed - schemas.empty)
+    chosen_filled = choose(schemas.filled)
     requested_schemas = (chosen | chosen_filled | {exporting.TIME_INFO}) & schemas.listed
     exported = _choose_exported(requested_schemas, run, memory, xml)
     warnings: tuple[str, ...] = ()
@@ -291,23 +187,28 @@ def export(
         progress("comparing exports with the bundle")
         memory = check(recording, run, memory, exported)
     _note_direct_tables(recording, run, memory, schemas.listed)
-    exported_schemas: set[str] = set()
-    for file in tables_toc.select_tables(toc_run, exported):
-        if (recording.exports / file.file).exists():
-            exported_schemas.add(file.schema)
-    absence_warnings = [
-        f"The recording has no table {name}." for name in sorted(chosen - schemas.listed)
-    ]
+    missing_schemas = sorted(chosen - schemas.listed)
     missing_data: Iterable[str] = ()
     if not exported:  # an export reports missing data of all tables itself
-        filled = schemas.listed - schemas.empty
-        missing_data = exporting.find_missing_data(toc_run, set(filled), set(schemas.empty))
+        missing_data = exporting.find_missing_data(toc_run, set(schemas.filled), set(schemas.empty))
+    written_schemas = _find_written_schemas(recording, toc_run, exported)
     return (
         *warnings,
-        *absence_warnings,
+        *[f"The recording has no table {schema}." for schema in missing_schemas],
         *missing_data,
-        *notes_on(run, memory, requested_schemas, exported_schemas),
+        *notes_on(run, memory, requested_schemas, written_schemas),
     )
+
+
+def _find_written_schemas(
+    recording: Recording, toc_run: TocRun, exported: frozenset[str]
+) -> set[str]:
+    """Return the schemas of which an export was written; xctrace may write none of a table."""
+    schemas: set[str] = set()
+    for table in tables_toc.select_tables(toc_run, exported):
+        if (recording.exports / table.file).exists():
+            schemas.add(table.schema)
+    return schemas
 
 
 def _find_bundle_run(bundle: Bundle, number: int) -> BundleRun:
@@ -324,6 +225,11 @@ class _Schemas:
 
     listed: frozenset[str]  # by the TOC, which may be xctrace's own, or by the bundle
     empty: frozenset[str]  # those of the bundle's tables without rows
+
+    @property
+    def filled(self) -> frozenset[str]:
+        """Those that have rows, or of which that is not known."""
+        return self.listed - self.empty
 
 
 def _list_schemas(toc_run: TocRun, run: BundleRun) -> _Schemas:

@@ -25,9 +25,9 @@ from tracekit.base import (
     make_timestamp,
 )
 from tracekit.record.beliefs import choose_truth
-from tracekit.record.direct_reading import note_file, read_note
 from tracekit.record.doctor.examine import resolve_plan
 from tracekit.record.doctor.surroundings import DoctorSurroundings
+from tracekit.record.known_bundles import note_file, read_note
 from tracekit.record.observe import observe, request_for
 from tracekit.record.recorder import FinishedRecording, NoProcessError, Progress, Recorder
 from tracekit.record.target_rows import read_gpu_intervals

@@ -20,8 +20,8 @@ from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.store import TableStore, run_folder, store_folder
 from tracekit.tables.bundle.errors import name_bundle
 from tracekit.tables.bundle.run_info import worded_attributes
-from tracekit.tables.captures.capture import SUFFIX as CAPTURE_SUFFIX
-from tracekit.tables.captures.capture import open_capture, stamp_capture
+from tracekit.tables.captures.opening import SUFFIX as CAPTURE_SUFFIX
+from tracekit.tables.captures.opening import open_capture, stamp_capture
 from tracekit.tables.captures.rows import list_schemas, make_frame
 from tracekit.tables.losses import Loss
 from tracekit.tables.place import Choice, Stamp, TablePlace, describe_table, stamp, tables_at

@@ -8,23 +8,18 @@ import pandas as pd
 
 from tracekit.base import (
     InputError,
-    RecordingError,
     TracekitError,
-    UsageError,
     find_similar,
     markup,
 )
-from tracekit.tables.bundle.run_info import issues_of, losses_of, write_toc
 from tracekit.tables.cache import CachedTable, PrunedError, find_choice, load_or_read
-from tracekit.tables.captures.capture import is_capture, open_capture
-from tracekit.tables.direct import Listed, TableRef, open_bundle
+from tracekit.tables.direct import Listed, TableRef
 from tracekit.tables.drift import DriftError
-from tracekit.tables.exports import index, of_one_run, refusal, select_run
+from tracekit.tables.exports import index, of_one_run, refusal
 from tracekit.tables.flat import Flat
 from tracekit.tables.joins import Made, first_with_rows, make_table, read_inputs
 from tracekit.tables.losses import LOSSES, EncodingEvidence, Flaw, Loss, report, rows_of, sentences
 from tracekit.tables.normalize import dtype_of, normalize, read_by
-from tracekit.tables.notes import DirectNote
 from tracekit.tables.place import HOW_TO_CHOOSE, OPEN, Choice
 from tracekit.tables.schema import Schema, SchemaSource
 from tracekit.tables.schemas import SCHEMAS, every_source, origins, unknown
@@ -424,73 +419,6 @@ def _strange(file: Path) -> Loss:
 
 def _handed_out(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.copy(deep=not _COPY_ON_WRITE)
-
-
-def leave_in_place(bundle: Path, exports: Path, include: Sequence[str] = ()) -> None:
-    """Write the table of contents of a bundle, and a note that its tables are read from it.
-
-    A folder of exports next to the bundle refers to it without the folder that both are in, so that
-    this can be moved. A GPU frame capture has no table of contents; `include` names its private
-    parts that become tables. A bundle that cannot be read is an InputError.
-    """
-    if is_capture(bundle):
-        open_capture(bundle)
-        name = _place_next_to(bundle, exports)
-        DirectNote(name, include=tuple(include)).save(exports)
-        return
-    opening = open_bundle(bundle)
-    name = _place_next_to(bundle, exports)
-    write_toc(opening, exports / "toc.xml")
-    DirectNote(name).save(exports)
-
-
-def _place_next_to(bundle: Path, exports: Path) -> str:
-    """Make the folder of exports, and return the path by which its note names the bundle."""
-    try:
-        exports.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RecordingError(f"{exports} cannot be made: {error.strerror}.") from error
-    if bundle.parent == exports.parent:
-        return f"../{bundle.name}"
-    return str(bundle.resolve())
-
-
-def losses_of_run(bundle: Path, number: int) -> tuple[Loss, ...]:
-    """Return the losses of a run of a bundle, and report them.
-
-    These are missing data, unverified data, and the issues that Instruments noted.
-    """
-    opening = open_bundle(bundle)
-    losses = list(losses_of(opening, number))
-    for run in opening.runs:
-        if run.number == number:
-            losses += issues_of(opening, run)
-    report(losses)
-    return tuple(losses)
-
-
-def tables_of_bundle(bundle: Path, choice: Choice = OPEN, include: Sequence[str] = ()) -> Tables:
-    """Return the normalized tables of a run of a bundle, without a folder for it.
-
-    `include` names the private parts of a GPU frame capture that become tables: "source",
-    "buffers". A run that is not there is a UsageError, a bundle that cannot be read an InputError.
-    """
-    if is_capture(bundle):
-        return Tables(bundle, only=choice, include=include)
-    if include:
-        raise UsageError(
-            f"{bundle} is not a GPU frame capture, which alone has sources and buffers.",
-            hint="Leave --include out.",
-        )
-    run, _ = select_run(index(bundle), bundle, choice.run)
-    number: int | None = None
-    targets = frozenset[int]()
-    if run is not None:
-        number = run.number
-        if run.target is not None:
-            targets = frozenset([run.target.pid])
-    prior_losses = losses_of(open_bundle(bundle), number)
-    return Tables(bundle, targets, only=choice, known=prior_losses)
 
 
 def losses_table(losses: Iterable[Loss]) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.container.store import Unreadable, run_folder
 from tracekit.tables.bundle.errors import UnknownBundleError
 from tracekit.tables.bundle.run_info import run_info, toc_of
-from tracekit.tables.captures.capture import is_capture, open_capture
+from tracekit.tables.captures.opening import is_capture, open_capture
 from tracekit.tables.direct import Listed, Stored, open_bundle, tables_in
 from tracekit.tables.flat import TableSelection, read_pieces
 from tracekit.tables.losses import Flaw, Severity, collecting

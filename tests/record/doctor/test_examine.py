@@ -15,11 +15,11 @@ from tracekit.base.errors import RecordingError, ToolError
 from tracekit.base.files import notes_folder
 from tracekit.base.recording import Recording
 from tracekit.cli.results import show_diagnosis
-from tracekit.record.direct_reading import Checked, KnownBundles
 from tracekit.record.doctor import checks
 from tracekit.record.doctor import examine as doctor
 from tracekit.record.doctor.checks import FactStatus
 from tracekit.record.doctor.surroundings import DoctorSurroundings
+from tracekit.record.known_bundles import Checked, KnownBundles
 from tracekit.record.xctrace.command import Completed
 from tracekit.workload.plan import Plan
 from tracekit.workload.workload import Step, Workload

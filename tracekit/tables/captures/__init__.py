@@ -4,7 +4,8 @@
 run or a bundle are made of it. Layout: docs/explanation/gpu-frame-captures.md.
 """
 
-from tracekit.tables.captures.capture import SUFFIX, FrameCapture, is_capture, open_capture
+from tracekit.tables.captures.capture import FrameCapture
+from tracekit.tables.captures.opening import SUFFIX, is_capture, open_capture
 from tracekit.tables.captures.redact import RedactedCapture, redact_capture
 from tracekit.tables.captures.rows import INCLUDABLE
 

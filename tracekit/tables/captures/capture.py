@@ -7,7 +7,7 @@ are still there; only without an index nothing is.
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,6 +18,7 @@ from tracekit.tables.captures import codes
 from tracekit.tables.captures.air import AirFunction, read_air
 from tracekit.tables.captures.commands import Commands, follow_commands
 from tracekit.tables.captures.files import CaptureFiles, is_profile
+from tracekit.tables.captures.machine import describe_machine
 from tracekit.tables.captures.metallib import MAGIC, Metallib, SourceFile
 from tracekit.tables.captures.records import CallRecord, RecordStream, read_stream
 from tracekit.tables.captures.resources import (
@@ -38,16 +39,13 @@ from tracekit.tables.captures.resources import (
 )
 from tracekit.tables.captures.statistics import CompilerStatistics, read_statistics
 from tracekit.tables.losses import Flaw, Loss
-from tracekit.tables.place import Stamp, stamp
 
-SUFFIX = ".gputrace"
 CALLS = "capture"
 _RESOURCES = "device-resources-"
 _UNUSED_RESOURCES = "unused-device-resources-"
 _OTHER_STREAMS = ("unsorted-capture", "delta-device-resources-", "startup-")
 _DEVICE = "(device info)"
 _LARGEST_STREAM = 1 << 28
-_MACHINE = {"productType": "model", "version": "release", "build": "build"}
 _LISTED = 8
 _MOST_LIBRARY_BYTES = 1 << 29  # of all libraries; that of MLX has a quarter of it
 _MOST_AIR_BYTES = 1 << 25  # of all functions: a minute's work
@@ -67,7 +65,7 @@ class RecordedContents:
 
 
 class FrameCapture:
-    """One capture; make it by `open_capture`."""
+    """One capture; make it by `open_capture` in `opening.py`."""
 
     def __init__(self, bundle: Path) -> None:
         """Read the index; raise BundleError if it is damaged."""
@@ -360,7 +358,7 @@ class FrameCapture:
         archive = self._attempt(self._read_device, None)
         if archive is None:
             return {}
-        return self._attempt(lambda: self._parse(_DEVICE, lambda: _describe_machine(archive)), {})
+        return self._attempt(lambda: self._parse(_DEVICE, lambda: describe_machine(archive)), {})
 
     def _read_device(self) -> Archive:
         content = self.files.read(_DEVICE)
@@ -441,55 +439,3 @@ class FrameCapture:
             return read()
         except ArchiveError as error:
             raise self.files.make_damage_error(name, str(error)) from error
-
-
-def _describe_machine(archive: Archive) -> dict[str, str]:
-    machine: dict[str, str] = {}
-    root = archive.root
-    for key, name in _MACHINE.items():
-        text = archive.text(archive.part(root, key))
-        if text:
-            machine[name] = text
-    metal = archive.text(archive.part(root, "metalVersion"))
-    if metal:
-        machine["metal"] = metal
-    profiles = archive.part(root, "supportedGLProfileContextsInfo")
-    if profiles is not None:
-        for profile in archive.sequence(profiles):
-            chip = archive.text(archive.part(profile, "name"))
-            if chip:
-                machine["chip"] = chip
-    return machine
-
-
-def is_capture(path: Path) -> bool:
-    """Return whether a path is a folder with the suffix of a GPU frame capture."""
-    return path.suffix.lower() == SUFFIX and path.is_dir()
-
-
-def stamp_capture(bundle: Path) -> Stamp:
-    """Return one stamp for all files of a capture; raise OSError if it is not there."""
-    stamps = [stamp(path) for path in sorted(bundle.iterdir()) if path.is_file()]
-    return Stamp(
-        size=sum(mark.size for mark in stamps),
-        modified=max((mark.modified for mark in stamps), default=0),
-        changed=max((mark.changed for mark in stamps), default=0),
-        inode=hash(tuple(mark.inode for mark in stamps)) & 0x7FFFFFFFFFFFFFFF,
-    )
-
-
-def open_capture(bundle: Path) -> FrameCapture:
-    """Open a capture, or return the open one as long as its files are the same.
-
-    Raise BundleError if its index is missing or damaged.
-    """
-    try:
-        mark = stamp_capture(bundle)
-    except OSError as error:
-        raise InputError(f"{bundle} cannot be read: {error.strerror}.") from error
-    return _open_cached(bundle, mark)
-
-
-@lru_cache(maxsize=2)
-def _open_cached(bundle: Path, mark: Stamp) -> FrameCapture:  # noqa: ARG001  a key
-    return FrameCapture(bundle)
