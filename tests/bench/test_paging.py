@@ -30,8 +30,8 @@ def test_the_targets_work_never_overlaps_and_falls_on_the_ticks_of_a_mac(made: M
     starts = target_rows["start"].to_numpy(np.int64)
     ends = starts + target_rows["duration"].to_numpy(np.int64)
     assert (starts[1:] >= ends[:-1]).all()
-    assert Tick(125, 3).tells(starts)
-    assert Tick(125, 3).tells(ends)
+    assert Tick(125, 3).holds(starts)
+    assert Tick(125, 3).holds(ends)
 
 
 def test_a_made_run_can_be_judged_and_drawn(made: Made) -> None:

@@ -43,7 +43,7 @@ _T_OF_RUNS = (
     *(2.718, 2.681, 2.650, 2.624, 2.602, 2.583, 2.567, 2.552, 2.539, 2.528),
 )
 _NORMAL_OF_RUNS = 2.326
-_ENOUGH = 120
+_ENOUGH = 120  # degrees of freedom from which t is taken for normal
 
 Kind = Literal["block", "mean", "median"]
 
@@ -163,47 +163,56 @@ def _quantile_of_runs(freedom: int) -> float:
 def _measure_blocks(
     side_before: SideValues, side_after: SideValues, run_deviation: float
 ) -> float | None:
-    old = side_before.run_variance
-    new = side_after.run_variance
-    if old is None or new is None:
+    """Return half the width of the interval by the blocks of runs; None if a run has too few."""
+    run_variance_before = side_before.run_variance
+    run_variance_after = side_after.run_variance
+    if run_variance_before is None or run_variance_after is None:
         return None
-    freedom = 0
-    for blocks in (*side_before.blocks, *side_after.blocks):
-        freedom += len(blocks) - 1
-    block_variance = old + run_deviation**2
-    variance_before = block_variance / len(side_before.values)
-    block_variance_after = new + run_deviation**2
-    variance_after = block_variance_after / len(side_after.values)
+    freedom = sum(len(blocks) - 1 for blocks in (*side_before.blocks, *side_after.blocks))
+    between_variance = run_deviation**2
+    variance_before = (run_variance_before + between_variance) / len(side_before.values)
+    variance_after = (run_variance_after + between_variance) / len(side_after.values)
     return quantile(freedom) * math.sqrt(variance_before + variance_after)
 
 
 def _measure_repetitions(
     side_before: SideValues, side_after: SideValues, run_deviation: float
 ) -> float | None:
+    """Return half the width of the interval by the repetitions within runs; None without any.
+
+    The variance of the difference is a sum of parts: of each run's repetitions, each with its own
+    degrees of freedom, and of the difference between runs. By Satterthwaite, the sum has as many
+    degrees of freedom as its square over the sum of each part's square over its freedom.
+    """
     if not side_before.repetitions or not side_after.repetitions:
         return None
-    variance = shared = 0.0  # of the difference; the second is the sum that divides its square
+    variance = 0.0
+    square_over_freedom = 0.0
     for side in (side_before, side_after):
         count = len(side.values)
         for repetition in side.repetitions:
             part = repetition.variance / count**2
             variance += part
-            shared += part**2 / repetition.freedom
+            square_over_freedom += part**2 / repetition.freedom
         variance += run_deviation**2 / count
-    freedom = _ENOUGH if shared == 0 else min(_ENOUGH, max(1.0, variance**2 / shared))
+    freedom = float(_ENOUGH)
+    if square_over_freedom:
+        freedom = min(freedom, max(1.0, variance**2 / square_over_freedom))
     return _interpolate_quantile(freedom) * math.sqrt(variance)
 
 
 def _interpolate_quantile(freedom: float) -> float:
     """Return the quantile for a number of degrees that is not whole, linear in its reciprocal."""
-    fewer = math.floor(freedom)
-    inverse_difference = 1 / fewer - 1 / freedom
-    share = inverse_difference * fewer * (fewer + 1)
-    next_quantile = quantile(fewer + 1)
-    return quantile(fewer) + share * (next_quantile - quantile(fewer))
+    whole_freedom = math.floor(freedom)
+    lower = quantile(whole_freedom)
+    upper = quantile(whole_freedom + 1)
+    # The step from 1/n to 1/(n + 1) is 1/(n (n + 1)).
+    share = (1 / whole_freedom - 1 / freedom) * whole_freedom * (whole_freedom + 1)
+    return lower + share * (upper - lower)
 
 
 def _measure_runs(side_before: SideValues, side_after: SideValues) -> float | None:
+    """Return half the width of the interval by runs, with a pooled variance; None for one run."""
     count_before = len(side_before.values)
     count_after = len(side_after.values)
     if min(count_before, count_after) < 2:  # noqa: PLR2004  one run shows nothing of its like

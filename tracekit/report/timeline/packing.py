@@ -44,31 +44,35 @@ from tracekit.analysis import intervals
 from tracekit.report.timeline.track import Detail, Timeline, Track
 
 STEPS = (1 << 16) - 1
-_DIGITS = 900
-_LEAST = 100
+# Numbers of three digits: the codes of a power of ten, and the least such number.
+_CODES_A_POWER = 900
+_LEAST_NUMBER = 100
 
 
 @dataclass(frozen=True)
 class Tick:
-    """The step of a clock, in ns, as a fraction: the k-th tick is at floor(k · over / under)."""
+    """The step of a clock, in ns, as a fraction.
+
+    The k-th tick is at floor(k · numerator / denominator).
+    """
 
     numerator: int = 1
-    under: int = 1
+    denominator: int = 1
 
     def count(self, times: intervals.Times) -> intervals.Times:
         """Return the first tick that is not before each time."""
-        return -(-times * self.under // self.numerator)
+        return -(-times * self.denominator // self.numerator)
 
     def time(self, ticks: intervals.Times) -> intervals.Times:
         """Return the time of each tick."""
-        return ticks * self.numerator // self.under
+        return ticks * self.numerator // self.denominator
 
     def count_nearest(self, durations: intervals.Times) -> intervals.Times:
         """Return the number of ticks of each duration, to the nearest."""
         half = self.numerator // 2
-        return (durations * self.under + half) // self.numerator
+        return (durations * self.denominator + half) // self.numerator
 
-    def tells(self, times: intervals.Times) -> bool:
+    def holds(self, times: intervals.Times) -> bool:
         """Return whether all times can be written in ticks, to the nanosecond."""
         rounded_times = self.time(self.count(times))
         return bool((rounded_times == times).all())
@@ -81,7 +85,7 @@ _CLOCKS = (Tick(125, 3), Tick())
 def clock(*times: intervals.Times) -> Tick:
     """Return the coarsest known clock that holds all times without loss."""
     for tick in _CLOCKS[:-1]:
-        if all(tick.tells(part) for part in times):
+        if all(tick.holds(part) for part in times):
             return tick
     return _CLOCKS[-1]  # which holds every nanosecond
 
@@ -113,7 +117,7 @@ def pauses(
     return starts - previous_ends
 
 
-def unlike(values: intervals.Times, codes: intervals.Times) -> intervals.Times:
+def fold_differences(values: intervals.Times, codes: intervals.Times) -> intervals.Times:
     """Return the difference of each value from the previous one with the same code, folded."""
     order = np.argsort(codes, kind="stable")
     ordered = values[order]
@@ -144,7 +148,7 @@ def three_digits(values: intervals.Times) -> intervals.Times:
         quotients //= 10
     half = 10**power // 2
     rounded = (values + half) // 10**power
-    codes = 1000 + (power - 1) * _DIGITS + rounded - _LEAST
+    codes = 1000 + (power - 1) * _CODES_A_POWER + rounded - _LEAST_NUMBER
     return np.where(power > 0, codes, values)
 
 
@@ -220,7 +224,7 @@ def _header(track: Track, texts: _Texts, columns: list[bytes]) -> dict[str, Any]
         "note": note,
         "kind": track.kind.value,
         "lanes": list(track.lanes),
-        "tick": [tick.numerator, tick.under],
+        "tick": [tick.numerator, tick.denominator],
         "from": begin,
         "widths": widths,
         "details": details,
@@ -233,7 +237,7 @@ def _columns(track: Track, tick: Tick, begin: int, texts: _Texts) -> Iterator[in
     ends = tick.count(track.ends)
     codes = texts.places(track.texts, track.codes)
     yield pauses(starts, ends, track.lanes, begin)
-    yield unlike(ends - starts, codes)
+    yield fold_differences(ends - starts, codes)
     yield codes
     for detail in track.details:
         if detail.unit == "lead":

@@ -13,42 +13,57 @@ from tracekit.workload.journal import ClockAnchor, Journal, fold
 from tracekit.workload.plan import Plan
 
 LONGER = 6
+"""Times its limit that a steady phase may take until it has its least number of steps."""
 
 
 @dataclass(frozen=True)
 class Spec:
-    """The workload to run, and its limits."""
+    """The workload to run, and its limits.
 
-    file: Path  # the file of the workload
-    name: str  # the workload's name
-    journal: Path  # the file that takes the marks
-    report: Path  # the file that takes the folded account, `workload.json`
-    # values for the workload's parameters, as JSON knows them
+    Attributes:
+        file: The file of the workload.
+        name: The workload's name.
+        journal: The file that takes the marks.
+        report: The file that takes the folded account, `workload.json`.
+        parameters: Values for the workload's parameters, as JSON knows them.
+        warmup: Steps in a row without a new pipeline that end the warm-up.
+        repeats: Steps of the steady phase; None for as many as the time allows.
+        seconds: Time limit of the steady phase; None for none.
+        steps: The least number of steady steps, for which the steady phase may take up to `LONGER`
+            times its time limit.
+        measure_overhead: Whether to end with steps recorded and unrecorded in turn.
+        go_file: A file to wait for between warm-up and steady phase; None to go on without one.
+            After its work the worker waits until the file is removed, because a recorder that is
+            attached to it may lose the recording if it ends earlier.
+        go_timeout: Seconds to wait for the file to appear.
+        reference: Whether to time fixed reference work between steps on a CPU, which shows the
+            machine's pace.
+        lifeline: Whether standard input is a pipe that ends when the recorder is gone.
+        gputrace: The file into which Metal captures the steady steps, which are then not timed; or
+            None.
+    """
+
+    file: Path
+    name: str
+    journal: Path
+    report: Path
     parameters: dict[str, Any] = field(default_factory=dict[str, Any])
-    warmup: int = 5  # steps in a row without a new pipeline that end the warm-up
-    repeats: int | None = None  # steps of the steady phase; None for as many as the time allows
-    seconds: float | None = None  # time limit of the steady phase; None for none
-    # the least number of steady steps, for which the steady phase may take up to `LONGER` times its
-    # time limit
+    warmup: int = 5
+    repeats: int | None = None
+    seconds: float | None = None
     steps: int = 0
-    measure_overhead: bool = False  # whether to end with steps recorded and unrecorded in turn
-    # a file to wait for between warm-up and steady phase; None to go on without one. After its work
-    # the worker waits until the file is removed, because a recorder that is attached to it may lose
-    # the recording if it ends earlier
+    measure_overhead: bool = False
     go_file: Path | None = None
-    go_timeout: float = 60.0  # seconds to wait for the file to appear
-    # whether to time fixed reference work between steps on a CPU, which shows the machine's pace
+    go_timeout: float = 60.0
     reference: bool = False
-    # whether standard input is a pipe that ends when the recorder is gone
     lifeline: bool = False
-    # the file into which Metal captures the steady steps, which are then not timed; or None
     gputrace: Path | None = None
 
     def steady(self, step: int) -> int:
         """Return the length of the steady phase in ns, if a step takes `step` ns."""
         limit = round((self.seconds or 0.0) * 1e9)
-        measured_limit = round(1.1 * self.steps * step)
-        return max(limit, min(LONGER * limit, measured_limit))
+        time_of_steps = round(1.1 * self.steps * step)
+        return max(limit, min(LONGER * limit, time_of_steps))
 
     @classmethod
     def from_plan(cls, plan: Plan, recording: Recording, **more: Any) -> Self:
