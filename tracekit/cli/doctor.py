@@ -8,11 +8,10 @@ import typer
 
 from tracekit import record
 from tracekit.app import summaries
-from tracekit.base import InconclusiveError, InterruptedRunError, UsageError, outputs
+from tracekit.base import InconclusiveError, InterruptedRunError, UsageError, choices, outputs
 from tracekit.base import files as base_files
 from tracekit.cli import answers, console, options, results
 from tracekit.cli.options import argument, flag, option
-from tracekit.workload import plan
 
 Words = Annotated[
     list[str] | None,
@@ -210,7 +209,7 @@ DoWrite = Annotated[bool, flag("--write", "Write the file instead of listing the
 def make(
     output: Output,
     *,
-    source: Source = plan.METAL_SYSTEM_TRACE,
+    source: Source = choices.METAL_SYSTEM_TRACE,
     counter_profile: CounterProfile = None,
     shader_timeline: ShaderTimeline = None,
     do_write: DoWrite = False,

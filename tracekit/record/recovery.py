@@ -18,6 +18,7 @@ from tracekit.base import (
     RecordingError,
     ToolError,
     UsageError,
+    choices,
     make_timestamp,
     own_version,
     stages,
@@ -125,7 +126,7 @@ def _begin_provenance(broken: BrokenRecording, template: str | None) -> Provenan
     old = Provenance(counters="")
     if broken.run is not None:
         old = broken.run.provenance()
-    templates = old.templates or (plan.METAL_SYSTEM_TRACE,)
+    templates = old.templates or (choices.METAL_SYSTEM_TRACE,)
     if template is not None:
         templates = (template,)
     return replace(

@@ -28,7 +28,6 @@ from tracekit.base import (
 from tracekit.workload.workload import Workload
 
 TRACES = Path("bench") / "traces"
-METAL_SYSTEM_TRACE = choices.METAL_SYSTEM_TRACE
 ANY_PROGRAM = "command"  # the workload that is the program after `--`
 
 _UNFINISHED = ".recording.json.unfinished-"
@@ -50,7 +49,7 @@ class Plan(RecordingChoices):
     steps: int = 0
     _: KW_ONLY
     recorder: str = "auto"
-    templates: tuple[str, ...] = (METAL_SYSTEM_TRACE,)
+    templates: tuple[str, ...] = (choices.METAL_SYSTEM_TRACE,)
     time_limit: float = 10.0
     warmup: int = 5
 

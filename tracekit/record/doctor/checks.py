@@ -23,6 +23,7 @@ from tracekit.base import (
     ToolError,
     TracekitError,
     UsageError,
+    choices,
     own_version,
 )
 from tracekit.machine import (
@@ -42,7 +43,6 @@ from tracekit.record.xctrace.claim import VARIABLE, floor, refuse_rivals
 from tracekit.record.xctrace.command import SELECT_XCODE, WAYS_TO_COUNTERS, distorts
 from tracekit.record.xctrace.templates import GPU_COUNTERS
 from tracekit.record.xctrace.tool import Listed, Xctrace
-from tracekit.workload import plan
 
 
 class FactStatus(StrEnum):
@@ -348,11 +348,11 @@ def _beliefs(_: DoctorSurroundings) -> MachineFact:
 
 def _template(surroundings: DoctorSurroundings) -> MachineFact:
     absence_fact = failed(
-        f"This Xcode has no template {plan.METAL_SYSTEM_TRACE!r}.",
+        f"This Xcode has no template {choices.METAL_SYSTEM_TRACE!r}.",
         "`xcrun xctrace list templates` names those it has; `--template` takes one of them, "
         "or a file that Instruments saved. A whole Xcode has it: install it again.",
     )
-    return _check_listed(surroundings, "templates", plan.METAL_SYSTEM_TRACE, absence_fact)
+    return _check_listed(surroundings, "templates", choices.METAL_SYSTEM_TRACE, absence_fact)
 
 
 def _gpu_counters(surroundings: DoctorSurroundings) -> MachineFact:

@@ -11,9 +11,8 @@ from typing import Any
 
 import msgspec
 
-from tracekit.base import InconclusiveError, TracekitError, documents, files, units
+from tracekit.base import InconclusiveError, TracekitError, choices, documents, files, units
 from tracekit.base import capabilities as base_capabilities
-from tracekit.record.direct_reading import KnownBundles, note_file, read_note, recall
 from tracekit.record.doctor.checks import (
     FactStatus,
     MachineFact,
@@ -26,12 +25,12 @@ from tracekit.record.doctor.checks import (
 )
 from tracekit.record.doctor.probe import probe
 from tracekit.record.doctor.surroundings import DoctorSurroundings
+from tracekit.record.known_bundles import KnownBundles, note_file, read_note, recall
 from tracekit.record.recorder import Progress, Recorder, quiet
 from tracekit.record.recorders import choose, xctrace_here
 from tracekit.record.xctrace.command import NO_COUNTERS, WAYS_TO_COUNTERS
 from tracekit.record.xctrace.tool import read_version
 from tracekit.workload import Plan
-from tracekit.workload import plan as workload_plan
 
 
 def _file(identity: base_capabilities.Identity, folder: Path) -> Path:
@@ -74,7 +73,7 @@ def resolve_plan(
     """
     if matrix is None:
         return plan, ()
-    is_undecided = plan.counters == "auto" and plan.templates == (workload_plan.METAL_SYSTEM_TRACE,)
+    is_undecided = plan.counters == "auto" and plan.templates == (choices.METAL_SYSTEM_TRACE,)
     may_count = is_undecided or plan.counters == "on"
     mode, with_counters = _choose_way(matrix, may_count=may_count)
     notes: list[str] = []

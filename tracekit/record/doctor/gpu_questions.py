@@ -22,7 +22,6 @@ from tracekit.record.xctrace.command import target_environment
 from tracekit.record.xctrace.counter_template import choose_profile, find_generation
 from tracekit.record.xctrace.templates import SUFFIX, draft, template_file, template_files, write
 from tracekit.tables import Tables
-from tracekit.workload import plan
 
 _DISPATCHES = 100
 _SETTLED = 3.0  # seconds from the line that it records until the GPU's source surely does
@@ -64,7 +63,7 @@ class _WorkRecorder:
         self,
         name: str,
         mode: capabilities.Mode,
-        options: Sequence[str] = ("--template", plan.METAL_SYSTEM_TRACE),
+        options: Sequence[str] = ("--template", choices.METAL_SYSTEM_TRACE),
     ) -> _RecordedWork:
         """Launch or attach to the program, record its work, and read the tables.
 
@@ -187,7 +186,7 @@ def _profiles(trial: Trial) -> Observed:
     for profile in profiles:
         path = trial.folder / f"profile-{profile}{SUFFIX}"
         try:
-            source = template_file(plan.METAL_SYSTEM_TRACE, files)
+            source = template_file(choices.METAL_SYSTEM_TRACE, files)
             write(path, draft(source, path, profile, None)[1])
         except TracekitError as error:
             raise NotAnsweredError(error.message.rstrip(".")) from error

@@ -10,6 +10,7 @@ from tracekit.base import (
     Recording,
     ToolError,
     UsageError,
+    choices,
     programs,
     require,
     suggest_name,
@@ -21,7 +22,6 @@ from tracekit.record.xctrace.notice import name_notice
 from tracekit.record.xctrace.progress import RecordingTranscript
 from tracekit.record.xctrace.templates import GPU_COUNTERS, SUFFIX, read_template
 from tracekit.record.xctrace.tool import Xctrace
-from tracekit.workload import plan
 
 _COUNTER_REQUESTS = {"gpu counters", "metal gpu counters"}
 _AUTO_LEAVES_OUT = (
@@ -98,7 +98,7 @@ def _read_wishes(request: RecordingRequest) -> tuple[str, bool]:
             "which --template takes by its path.",
         )
     if not templates:
-        template = "" if request.choices.instruments else plan.METAL_SYSTEM_TRACE
+        template = "" if request.choices.instruments else choices.METAL_SYSTEM_TRACE
         return template, wants_counters
     return templates[0], wants_counters
 
@@ -126,7 +126,7 @@ def _find_template(template: str, tool: Xctrace) -> tuple[str, bool | None]:
     if names and template not in names:
         hint = f"{suggest_name(template, names)} A template file is given by its path."
         raise UsageError(f"There is no template in this Xcode {template!r}.", hint)
-    if template == plan.METAL_SYSTEM_TRACE:
+    if template == choices.METAL_SYSTEM_TRACE:
         return template, False
     return template, None
 

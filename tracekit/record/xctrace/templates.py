@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 from xml.parsers.expat import ExpatError
 
-from tracekit.base import InputError, UsageError, outputs
+from tracekit.base import InputError, UsageError, choices, outputs
 from tracekit.base import files as base_files
 from tracekit.record.xctrace.tool import Xctrace
-from tracekit.workload import plan
 
 GPU_COUNTERS = "Metal GPU Counters"
 SUFFIX = ".tracetemplate"
@@ -89,7 +88,7 @@ def overview(tool: Xctrace, home: Path) -> Overview:
     return Overview(
         xctrace=tool.version.text,
         sections=sections,
-        metal_system_trace=any(plan.METAL_SYSTEM_TRACE in names for names in sections.values()),
+        metal_system_trace=any(choices.METAL_SYSTEM_TRACE in names for names in sections.values()),
         gpu_counters=gpu_counters,
         instruments_app=str(instruments_app(tool.path) or ""),
         files=tuple(map(str, template_files(home, tool.path))),
