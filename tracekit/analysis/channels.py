@@ -185,7 +185,7 @@ def _find_places(starts: Times, iterations: pd.DataFrame | None) -> NDArray[np.f
 def _clusters(lengths: Times) -> Iterator[NDArray[np.intp]]:
     """Yield the places of lengths near each other, the shortest first.
 
-    In order of length, a cluster ends where the next length is more than a quarter longer. A small
+    In order of length, a cluster ends before a length that is more than a quarter longer. A small
     cluster joins the next longer one.
     """
     # Sorting the values and looking up each is several times as fast as sorting the places.

@@ -1,4 +1,4 @@
-"""The tables of a bundle that is read where it is, and the folder of exports that refers to it."""
+"""The tables of a bundle that stays in its place, and the folder of exports that refers to it."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -139,8 +139,8 @@ def judge_lanes(rows: ExaminedTable) -> None:
 def _find_overlapping(rows: ExaminedTable, places: Places) -> Places:
     """Return those rows that share time with any other of them, on whichever lane, by start.
 
-    They begin in another's time, or the next one begins in their time. Only these few are told
-    apart by their lanes.
+    They begin in another's time, or the next one begins in their time. Lanes are compared
+    only for these few.
     """
     if (np.diff(rows.start[places]) < 0).any():
         places = places[np.argsort(rows.start[places], kind="stable")]

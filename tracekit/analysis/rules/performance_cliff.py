@@ -20,7 +20,7 @@ from tracekit.analysis.scope import Device, of_a_server
 from tracekit.analysis.work_names import NamedWork
 
 _NAMED = 3  # names of work that came or went
-_RARE = 0.1  # share of the time of equal work on the side where it is missing
+_RARE = 0.1  # share of the time of equal work on the side that lacks it
 
 
 def performance_cliff(
