@@ -64,7 +64,7 @@ def test_a_demo_is_made_again_in_its_place_but_over_nothing_else(
     tracekit: Any, tmp_path: Path
 ) -> None:
     for _ in range(2):
-        assert tracekit("demo", "bubbles", "--output", tmp_path).code == 0
+        assert tracekit("demo", "healthy", "--output", tmp_path).code == 0
     (tmp_path / "churn").mkdir()
     (tmp_path / "churn/notes.txt").write_text("mine")
     taken = tracekit("demo", "churn", "--output", tmp_path)

@@ -13,7 +13,7 @@ from collections.abc import Generator
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 TIERS = ("mac", "campaign", "wheel", "server", "browser", "schemas", "emulator", "processes")
 """A test that has the markers of several belongs to the first."""
@@ -42,8 +42,9 @@ def pytest_configure(config: pytest.Config) -> None:
     A property is tried with as many examples as are quick, unless a campaign or all is asked for,
     and however long one takes: machines are shared.
     """
-    settings.register_profile("quick", max_examples=25, deadline=None)
-    settings.register_profile("campaign", max_examples=200, deadline=None)
+    patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.register_profile("quick", patient, max_examples=25)
+    settings.register_profile("campaign", patient, max_examples=200)
     asked_tiers = set(config.option.tier or ())
     settings.load_profile("campaign" if asked_tiers & {"campaign", "all"} else "quick")
     config.stash[_LEFT_OUT] = Counter()
