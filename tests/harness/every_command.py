@@ -72,6 +72,7 @@ LINES = {
     "list rules": "list rules",
     "bench chip": "bench chip",
     "doctor": "doctor",
+    "mcp": "mcp --folder FOLDER --json",
     "open": "open RUN --page --print",
     "bench run": "bench run --subject append --batch 1 --budget 0.001 --repeats 1 --warmup 1 "
     "--active-blocks 1 --output OUT.json",

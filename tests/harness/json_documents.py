@@ -53,6 +53,7 @@ BY_COMMAND = {
     "query, shown": "TableRows",
     "query, listed": "QueryableTables",
     "compare": "Comparison",
+    "mcp": "AgentTools",
     "open": "OpenedFile",
     "runs index": "WrittenFiles",
     "runs prune": "Pruned",

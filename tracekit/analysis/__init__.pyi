@@ -1,4 +1,5 @@
 from . import counters as counters
+from . import crowd as crowd
 from . import dispatches as dispatches
 from . import intervals as intervals
 from . import machine as machine
@@ -12,8 +13,6 @@ from .analyze import used_tables as used_tables
 from .beats import beats as beats
 from .beats import spikes as spikes
 from .completeness import count_jobs as count_jobs
-from .crowd import crowd_of as crowd_of
-from .crowd import explain_crowd as explain_crowd
 from .given import DERIVED as DERIVED
 from .given import Given as Given
 from .given import recorded_tables as recorded_tables

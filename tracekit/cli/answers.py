@@ -66,6 +66,15 @@ class TableRows:
 
 
 @dataclass(frozen=True)
+class AgentTools:
+    """The tools of `mcp` as a client receives them, and about how many tokens they cost it."""
+
+    tools: tuple[Any, ...]
+    tokens: int
+    format: int = 1
+
+
+@dataclass(frozen=True)
 class QueryableTable:
     """A table that a query can name, the number of runs that have it, and its columns."""
 

@@ -11,7 +11,7 @@ HEADINGS: Final = {
     "Capture, or its stages one by one": ("capture", "record", "export", "analyze", "report"),
     "Recordings, of any origin": ("demo", "import", "open", "tables", "query", "convert", "batch"),
     "Measure and compare": ("compare", "bench", "nightly", "kernel"),
-    "This machine, and what is on it": ("doctor", "list", "runs"),
+    "This machine, and what is on it": ("doctor", "list", "runs", "mcp"),
 }
 """The headings of the help, and the names at the top of the tree below each one, in order."""
 

@@ -31,6 +31,7 @@ COMMANDS: Final = {
     "batch": "batch.batch",
     "compare": "compare.compare",
     "doctor": "doctor.doctor",
+    "mcp": "agent_server.mcp",
     "bench run": "bench.run",
     "bench ab": "compare.ab",
     "bench tune": "bench.tune",

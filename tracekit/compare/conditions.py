@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tracekit.analysis import crowd_of
+from tracekit.analysis import crowd
 from tracekit.compare.samples import Sample
 
 STATES_OF_THE_MACHINE = (
@@ -80,6 +80,6 @@ def _find_crowding(sample: Sample) -> Iterator[tuple[str, str]]:
     if sample.disturbed:
         yield CROWDED, f"{sample.disturbed} in {sample.name}"
         return
-    crowd = crowd_of(sample.tables or {}, sample.result.provenance)
-    if crowd is not None and crowd.spoils:
-        yield CROWDED, f"{crowd.words} in {sample.name}"
+    other_work = crowd.crowd_of(sample.tables or {}, sample.result.provenance)
+    if other_work is not None and other_work.spoils:
+        yield CROWDED, f"{other_work.words} in {sample.name}"

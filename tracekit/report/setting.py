@@ -69,7 +69,7 @@ def _state(result: Result, tables: Tables) -> str:
 
 def _describe_state(result: Result, tables: Tables) -> Iterator[str]:
     """Yield each fact about the state of the machine during the run."""
-    crowd = analysis.crowd_of(tables, result.provenance)
+    crowd = analysis.crowd.crowd_of(tables, result.provenance)
     if crowd is not None:
         yield crowd.words
     thermal = rows(tables, "thermal_states")

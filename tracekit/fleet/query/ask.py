@@ -55,18 +55,24 @@ def require_question(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
 
 @contextmanager
 def ask_runs(
-    sql: str, paths: Sequence[Path], progress: Progress = quiet, number: int | None = None
+    sql: str,
+    paths: Sequence[Path],
+    progress: Progress = quiet,
+    number: int | None = None,
+    *,
+    time_limit: float | None = None,
 ) -> Generator[tuple[QueryResult, tuple[str, ...]]]:
     """Ask all runs, batches and bundles below paths, by default those in `bench/traces`.
 
     Yield the answer, whose rows can be read as long as the context lasts, and its omissions. Tables
     that the question names are made first, and `progress` is called with each table and run. Of a
-    bundle with several runs `number` is the one that is asked; None for the last.
+    bundle with several runs `number` is the one that is asked; None for the last. Work of DuckDB
+    that takes longer than `time_limit` seconds is stopped.
 
     Raises:
         UsageError: It is not a question, or names a table or column that does not exist.
         RecordingError: There is no run, or none that has a table.
-        InputError: DuckDB could not read a file, or ran out of memory.
+        InputError: DuckDB could not read a file, or ran out of memory or of time.
         InterruptedRunError: The user stopped it.
     """
     asked_sources = sources(paths)
@@ -76,7 +82,7 @@ def ask_runs(
         for batch in asked_sources.batches:
             tables_folder = batch.path / "tables"
             folders += [tables_folder, batch.path / "results"]
-        database = QueryDatabase(folders, workshop)
+        database = QueryDatabase(folders, workshop, time_limit)
         try:
             omissions = LeftOut()
             opener = Opener(workshop, number)

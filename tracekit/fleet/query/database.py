@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from duckdb.sqltypes import DuckDBPyType
 
-from tracekit.base import UsageError, streams
+from tracekit.base import InputError, UsageError, streams
 from tracekit.tables import labels
 
 Form = Literal["parquet", "csv", "json", "arrow"]
@@ -85,8 +85,14 @@ _FAMILY = (
 class QueryDatabase:
     """A database in memory, whose views read Parquet files of some folders."""
 
-    def __init__(self, readable: Iterable[Path], workshop: Path) -> None:
-        """Allow files below some folders; `workshop` is for data that memory does not hold."""
+    def __init__(
+        self, readable: Iterable[Path], workshop: Path, time_limit: float | None = None
+    ) -> None:
+        """Allow files below some folders; `workshop` is for data that memory does not hold.
+
+        A piece of work that takes longer than `time_limit` seconds is stopped.
+        """
+        self._time_limit = time_limit
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="duckdb")
         self.workshop = workshop
         self.connection = duckdb.connect(
@@ -117,10 +123,19 @@ class QueryDatabase:
         self.connection.unregister(f"{name}_given")
 
     def waiting(self, work: Callable[[], _T]) -> _T:
-        """Do work on DuckDB's thread, and return its result; an interrupt ends it."""
+        """Do work on DuckDB's thread, and return its result; an interrupt ends it.
+
+        Raise InputError if it takes longer than the time limit.
+        """
         future = self._thread.submit(work)
         try:
-            return future.result()
+            return future.result(self._time_limit)
+        except TimeoutError:
+            self.connection.interrupt()
+            raise InputError(
+                f"The query was stopped after {self._time_limit:g} s.",
+                hint="Ask for less at once, with WHERE or fewer joins.",
+            ) from None
         except KeyboardInterrupt:
             self.connection.interrupt()
             raise

@@ -164,7 +164,7 @@ class PageVerdict:
 @panel("Verdict")
 def verdict(result: Result, tables: Tables) -> Context:
     """Sum the run up: its verdict, its setting, its headlines, and a line for each finding."""
-    crowd = analysis.crowd_of(tables, result.provenance)
+    crowd = analysis.crowd.crowd_of(tables, result.provenance)
     answer = analysis.answer_of(result)
     broken = list(result.provenance.unfinished_stages.items())
     return {
@@ -175,7 +175,7 @@ def verdict(result: Result, tables: Tables) -> Context:
         "lines": list(_list_lines(result)),
         "signs": SIGNS,
         "summary": result.summarize_checks(),
-        "crowd": analysis.explain_crowd(crowd),
+        "crowd": analysis.crowd.explain_crowd(crowd),
         "broken": broken,
     }
 

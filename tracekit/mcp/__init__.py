@@ -1,0 +1,8 @@
+"""Recordings for agents: a server of the Model Context Protocol that reads chosen folders.
+
+Other rooms import from here; `__init__.pyi` lists the names and the modules that they come from.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
