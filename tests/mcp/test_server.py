@@ -222,7 +222,7 @@ def test_an_interrupt_ends_an_idle_server_and_a_long_question(mine: Path) -> Non
                     send(server, id=2, method="tools/call", params=call)
                     process = psutil.Process(server.pid)
                     while process.num_threads() < 2 or process.cpu_percent(0.1) < 20:
-                        assert server.poll() is None
+                        assert server.poll() is None, (number.name, sql)
                         time.sleep(0.05)
                 server.send_signal(number)
                 _, errors = server.communicate(timeout=60)
@@ -275,11 +275,8 @@ def test_capture_is_offered_only_if_it_is_allowed_and_records_a_workload(tmp_pat
 def test_the_descriptions_together_are_small() -> None:
     for may_capture in (False, True):
         tools, tokens = describe_tools(may_capture=may_capture)
-        assert len(tools) == 8 + may_capture
-        assert tokens <= 2500
-        assert all(
-            tool["description"].endswith(".") or "(" in tool["description"] for tool in tools
-        )
+        assert len(tools) == 8 + may_capture, may_capture
+        assert tokens <= 2500, may_capture
 
 
 def test_without_the_sdk_the_command_names_the_extra(

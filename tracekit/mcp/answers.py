@@ -50,7 +50,7 @@ def estimate_tokens(text: str) -> int:
     """Return the number of tokens of a text, rather too large than too small.
 
     Tokenizers differ. This counts four letters or two digits as one token, each other character
-    of ASCII as one, and each character beyond ASCII as two.
+    of ASCII as one, and each character beyond ASCII as two. A single space belongs to what follows.
     """
     tokens = 0
     for piece in _PIECE.findall(text):
@@ -61,7 +61,7 @@ def estimate_tokens(text: str) -> int:
             tokens += -(-len(piece) // 4)
         elif first_letter.isdigit():
             tokens += -(-len(piece) // 2)
-        else:
+        elif piece != " ":
             tokens += 1
     return tokens
 

@@ -60,10 +60,10 @@ def serve(paths: Sequence[Path], *, may_capture: bool = False) -> None:
 def describe_tools(*, may_capture: bool = False) -> tuple[list[dict[str, Any]], int]:
     """Return the tools as a client receives them, and about how many tokens they cost it."""
     tools = list_tools(may_capture=may_capture)
-    described_tools = [
-        msgspec.json.decode(_describe(tool).model_dump_json(by_alias=True, exclude_none=True))
-        for tool in tools
-    ]
+    described_tools: list[dict[str, Any]] = []
+    for tool in tools:
+        document = _describe(tool).model_dump_json(by_alias=True, exclude_none=True)
+        described_tools.append(msgspec.json.decode(document))
     tokens = estimate_tokens(msgspec.json.encode(described_tools).decode())
     return described_tools, tokens + estimate_tokens(INSTRUCTIONS)
 

@@ -17,6 +17,7 @@ from msgspec import Meta
 import tracekit.compare as comparison
 from tracekit import app, fleet, pipeline, record, tables, workload
 from tracekit.base import InputError, TracekitError, UsageError, files, require
+from tracekit.mcp.folders import ListedRecording
 from tracekit.mcp.session import Session
 
 _SECONDS = 30.0  # the longest time of one query
@@ -92,10 +93,12 @@ Answer = dict[str, Any]
 def list_recordings(session: Session, arguments: NoArguments) -> Answer:
     """List the recordings that can be read, by name. Start here."""
     del arguments
-    entries = [
-        {"recording": entry.name, "kind": entry.kind} for entry in session.folders.list_recordings()
-    ]
+    entries = list(map(_name_recording, session.folders.list_recordings()))
     return {"recordings": entries, "folders": [name for name, _ in session.folders.roots]}
+
+
+def _name_recording(entry: ListedRecording) -> Answer:
+    return {"recording": entry.name, "kind": entry.kind}
 
 
 def summarize(session: Session, arguments: RecordingArguments) -> Answer:
@@ -152,11 +155,13 @@ def _describe_table(run_tables: "tables.Tables", name: str) -> Answer:
     require(name, list(run_tables), "table", otherwise="Leave `table` out to list all.")
     frame = run_tables[name]
     schema = tables.SCHEMAS[name]
-    meanings = {column.name: column.meaning for column in schema.columns}
-    columns = [
-        {"column": column, "type": str(kind), "meaning": meanings.get(str(column), "")}
-        for column, kind in frame.dtypes.items()
-    ]
+    meanings: dict[str, str] = {}
+    for column in schema.columns:
+        meanings[column.name] = column.meaning
+    columns: list[Answer] = []
+    for name_of_column, kind in frame.dtypes.items():
+        meaning = meanings.get(str(name_of_column), "")
+        columns.append({"column": name_of_column, "type": str(kind), "meaning": meaning})
     return {"table": name, "rows": len(frame), "meaning": schema.meaning, "columns": columns}
 
 
@@ -247,9 +252,13 @@ def _builtins(document: object) -> Answer:
     return msgspec.to_builtins(document)
 
 
+def _cut_remark(sentence: str) -> str:
+    return shorten(sentence, _REMARK, placeholder=" …")
+
+
 def _shorten(sentences: Sequence[str]) -> list[str]:
     """Return the first sentences about losses, each cut, and how many more there are."""
-    remarks = [shorten(sentence, _REMARK, placeholder=" …") for sentence in sentences[:_REMARKS]]
+    remarks = list(map(_cut_remark, sentences[:_REMARKS]))
     if len(sentences) > _REMARKS:
         remarks.append(f"{len(sentences) - _REMARKS} more; the table `losses` has all.")
     return remarks
