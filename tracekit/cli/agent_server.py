@@ -38,7 +38,7 @@ def mcp(
     if find_spec("mcp") is None:
         raise ToolError(
             "The server for agents needs mcp, which is not installed.",
-            hint="Install the extra `mcp`: uv sync --inexact --extra mcp, in the clone.",
+            hint="Install the extra `mcp`: uv sync --extra mcp, in the clone.",
         )
     from tracekit import mcp as face
 
