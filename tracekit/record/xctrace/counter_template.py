@@ -17,7 +17,7 @@ from tracekit.record.recorder import RecordingRequest
 from tracekit.record.xctrace.command_line import TemplateSelection
 from tracekit.record.xctrace.templates import (
     GPU_COUNTERS,
-    draft,
+    amend,
     template_file,
     template_files,
     write,
@@ -80,7 +80,7 @@ def put_profile(
     try:
         name = selection.template or _BLANK
         source = template_file(name, template_files(Path.home(), tool.path))
-        _, content = draft(source, recording.template_file, profile, None)
+        _, content = amend(source, profile, None)
         path = write(recording.template_file, content)
     except TracekitError as error:
         remark = (

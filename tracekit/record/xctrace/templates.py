@@ -309,8 +309,23 @@ def draft(
 ) -> tuple[tuple[KeyChange, ...], bytes]:
     """Return the changes in a copy of a template, and its content; None keeps a setting.
 
-    Raise UsageError if nothing is to be changed, or the output exists or has another suffix;
-    InputError if the source is not a template, or has an unknown structure.
+    Raise UsageError if nothing is to be changed, or the output exists, has another suffix or lies
+    in a run; InputError if the source is not a template, or has an unknown structure.
+    """
+    if output.suffix != SUFFIX:
+        raise UsageError(f"{output} must end in {SUFFIX}, or xctrace takes it for a name.")
+    _require_new(output)
+    outputs.require_apart([output], [source])
+    return amend(source, counter_profile, shader_timeline)
+
+
+def amend(
+    source: Path, counter_profile: int | None, shader_timeline: bool | None
+) -> tuple[tuple[KeyChange, ...], bytes]:
+    """Return the changes in a copy of a template, and its content, wherever that will lie.
+
+    Raise UsageError if nothing is to be changed, InputError if the source is not a template, or
+    has an unknown structure.
     """
     new_values: dict[str, int | bool] = {}
     if counter_profile is not None:
@@ -320,10 +335,6 @@ def draft(
     if not new_values:
         hint = "Give --counter-profile N or --shader-timeline on."
         raise UsageError("Nothing is to be changed.", hint=hint)
-    if output.suffix != SUFFIX:
-        raise UsageError(f"{output} must end in {SUFFIX}, or xctrace takes it for a name.")
-    _require_new(output)
-    outputs.require_apart([output], [source])
     template = read_template(source)
     more_values = {_OF_COUNTERS[key]: new_values[key] for key in _OF_COUNTERS if key in new_values}
     changes = template.changes(new_values, more_values)
