@@ -1,5 +1,6 @@
 """The arguments of `xctrace record`, and what is refused before anything is recorded."""
 
+import json
 import os
 import re
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _ALONE = {"--no-prompt", "--all-processes"}
 # Options of the help that the fake does not act on, and so refuses.
 _NOT_PLAYED = {
-    "--append-run", "--package", "--recording-options", "--show-recording-options",
+    "--append-run", "--package", "--show-recording-options",
 }  # fmt: skip
 
 
@@ -94,8 +95,9 @@ def check(arguments: Arguments, scenario: Scenario) -> None:
     for name in arguments.instruments:
         if name not in version.instruments:
             raise RefusalError(56, f"Instrument with name '{name}' cannot be found")
+    _check_options(arguments.values.get("--recording-options"))
     device = arguments.values.get("--device", "")
-    if device and len(fitting_devices(device)) > 1:
+    if device and len(fitting_devices(device, scenario)) > 1:
         raise RefusalError(28, f"Provided device parameter '{device}' is ambiguous")
     if len([target for target in (command, attach, arguments.all_processes) if target]) != 1:
         raise RefusalError(64, "no target, or several")
@@ -117,10 +119,24 @@ def _check_template(template: str | None, scenario: Scenario) -> None:
     Whether Blank is a name is reported both ways.
     """
     names = [*scenario.version.templates, *(["Blank"] if scenario.get("blank") else [])]
+    if template in names and template in scenario.get("user_templates", []):
+        raise RefusalError(30, f"Provided template parameter '{template}' is ambiguous")
     missing = scenario.get("without", [])
     names = [name for name in names if name not in missing]
     if template not in (None, *names) and not Path(template).is_file():
         raise RefusalError(64, f"unknown template {template}")
+
+
+def _check_options(file: str | None) -> None:
+    """Refuse options of an instrument that lack keys; the keys themselves are not on record."""
+    if file is None:
+        return
+    try:
+        options = json.loads(Path(file).read_text())
+    except (OSError, ValueError):
+        raise RefusalError(64, "no options") from None  # the wording is not on record
+    if not all(options.values()):
+        raise RefusalError(57, "The data couldn't be read because it is missing")
 
 
 def _refuse_as_told(arguments: Arguments, scenario: Scenario) -> None:

@@ -18,9 +18,16 @@ iPhone 17 Pro Simulator (27.0) (00000000-0000-0000-0000-000000000001)
 """
 
 
-def fitting_devices(text: str) -> list[str]:
+def list_devices(scenario: Scenario) -> str:
+    """Return the list of devices; a scenario may name their owner."""
+    owner = scenario.get("owner")
+    return LIST.replace("Test ", f"{owner}'s ") if owner else LIST
+
+
+def fitting_devices(text: str, scenario: Scenario) -> list[str]:
     """Return the devices that a name or a part of it fits, in any case."""
-    lines = [line for line in LIST.splitlines() if line and not line.startswith("==")]
+    listed = list_devices(scenario).splitlines()
+    lines = [line for line in listed if line and not line.startswith("==")]
     return [line for line in lines if text.casefold() in line.casefold()]
 
 

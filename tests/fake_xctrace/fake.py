@@ -60,11 +60,13 @@ def describe(arguments: list[str], scenario: Scenario) -> str:
         case ["list", "templates"]:
             missing = scenario.get("without", [])
             names = [name for name in version.templates if name not in missing]
-            return texts.list_names("Templates", names)
+            own_names = scenario.get("user_templates", [])
+            return texts.list_names("Templates", names, own_names)
         case ["list", "instruments"]:
-            return texts.list_names("Instruments", version.instruments)
+            listed = texts.list_names("Instruments", version.instruments)
+            return listed.replace("==", "") if scenario.get("lists") == "unknown" else listed
         case ["list", "devices"]:
-            return device_lists.LIST
+            return device_lists.list_devices(scenario)
         case _:
             return ""
 

@@ -203,9 +203,16 @@ class Recording:
                 return texts.STOPPING, "User stopped recording"
             if self.child is not None and self.child.poll() is not None:
                 return texts.TARGET_EXITED, "Target app exited"
+            if self.scenario.get("notices_end") and not self._runs_still():
+                return texts.TARGET_EXITED, "Target app exited"
             if end is not None and time.monotonic() >= end:
                 return texts.LIMIT_REACHED, "Time limit reached"
             time.sleep(_TICK)
+
+    def _runs_still(self) -> bool:
+        """Return whether an attached process runs; xctrace's answer to its end is not on record."""
+        attached = self.arguments.attach
+        return not attached or _is_alive(int(attached))
 
     def _end_child(self) -> int:
         if self.child is None:
@@ -331,6 +338,14 @@ def _try_lock(handle: IO[str]) -> bool:
     except OSError:
         return False
     return True
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
 
 
 def _name_of(pid: int) -> str:

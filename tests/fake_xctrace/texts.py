@@ -1,5 +1,7 @@
 """What xctrace prints, word for word, where people have recorded it."""
 
+from collections.abc import Sequence
+
 USAGE = "usage: xctrace record [<options>] [--attach | --all-processes | --launch -- command ]"
 DIALOG = (
     "xctrace: Instruments wants permission to analyze other processes. Please enter an "
@@ -55,6 +57,9 @@ def translate(line: str) -> str:
     return line
 
 
-def list_names(kind: str, names: list[str]) -> str:
-    """Return a list of templates or instruments as xctrace prints it."""
-    return "\n".join([f"== Standard {kind} ==", *names]) + "\n"
+def list_names(kind: str, names: list[str], own_names: Sequence[str] = ()) -> str:
+    """Return a list of templates or instruments as xctrace prints it, with the user's own."""
+    lines = [f"== Standard {kind} ==", *names]
+    if own_names:
+        lines += ["", f"== User {kind} ==", *own_names]
+    return "\n".join(lines) + "\n"

@@ -5,6 +5,7 @@ import json
 import re
 import socket
 import sys
+import tempfile
 import unicodedata
 from collections.abc import Callable
 from dataclasses import replace
@@ -43,7 +44,7 @@ from tracekit.record.beliefs import (
     write_beliefs,
 )
 from tracekit.record.doctor.examine import keep
-from tracekit.record.doctor.interview import CommandRecord
+from tracekit.record.doctor.interview import CommandRecord, GpuExperiment
 from tracekit.record.doctor.surroundings import DoctorSurroundings
 from tracekit.record.recorder import quiet
 
@@ -51,9 +52,10 @@ Scenario = Callable[..., None]
 
 AS_BELIEVED, DIFFERS, NOT_ANSWERED = AnswerVerdict
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
-# The fake has no --quiet, and no Instruments with templates; there is no GPU.
+# The fake has no --quiet, no Instruments with templates, no two templates of one name, and Xcode
+# 26 has no --recording-options; there is no GPU.
 UNKNOWN = {
-    *("quiet", "template-keys", "probe"),
+    *("quiet", "template-keys", "probe", "ambiguous-template", "partial-options"),
     *("rows", "interpreters", "profiles", "clock-ramp"),
 }
 
@@ -65,7 +67,7 @@ def verdicts(report: DoctorReport) -> dict[str, AnswerVerdict]:
 
 @pytest.mark.processes
 def test_every_question_is_answered_as_believed(scenario: Scenario, tmp_path: Path) -> None:
-    scenario(start_delay=0.5)
+    scenario(start_delay=0.5, notices_end=True)
     before = running()
     report = ask((), DoctorSurroundings(), tmp_path / "notes", quiet)
     assert started_since(before) == []
@@ -160,6 +162,103 @@ def test_other_answers_differ(other: Callable[[str], None], tmp_path: Path) -> N
         *("sigterm-ignored", "sigint-attached-code", "second-recording-code"),
         "killed-keeps-raw-data",
     }
+
+
+@pytest.mark.processes
+def test_ambiguous_names_and_incomplete_options_are_refused_by_their_codes(
+    scenario: Scenario, tmp_path: Path
+) -> None:
+    scenario(version="27A266a", user_templates=["Time Profiler"], chip="M4", stuck_for=3)
+    names = ("ambiguous-device", "ambiguous-template", "partial-options")
+    report = ask(names, DoctorSurroundings(), tmp_path, quiet)
+    assert set(verdicts(report).values()) == {AS_BELIEVED}, report.questions
+    scenario(user_templates=["Time Profiler"], refuse={"code": 7, "text": "no"})
+    report = ask(names[:2], DoctorSurroundings(), tmp_path, quiet)
+    assert set(verdicts(report).values()) == {DIFFERS}, report.questions
+
+
+@pytest.mark.processes
+def test_the_rest_of_a_stopped_start_is_measured_or_bounded(
+    scenario: Scenario, tmp_path: Path
+) -> None:
+    for stuck_for, limit, longer in ((0, 60, False), (5, 120, False), (600, 30, True)):
+        scenario(start_delay=0.5, stuck_for=stuck_for)
+        Path(tempfile.gettempdir(), "fake-service-stuck").unlink(missing_ok=True)
+        gpu = GpuExperiment(haste=0.2)
+        report = ask(("rest",), DoctorSurroundings(), tmp_path, quiet, limit=limit, gpu=gpu)
+        (answer,) = report.questions[0].answers
+        assert isinstance(answer.value, float), (stuck_for, answer.reason)
+        assert (answer.value > 0.5) is (stuck_for > 0), (stuck_for, answer)
+        assert answer.longer is longer, (stuck_for, answer)
+    scenario(rows="none")
+    report = ask(("rest",), DoctorSurroundings(), tmp_path, quiet)
+    reason = "a recording of this machine has no rows, with or without a rest"
+    assert report.questions[0].answers[0].reason == reason
+
+
+@pytest.mark.processes
+def test_each_schema_is_exported_once_and_its_time_is_in_the_report(
+    scenario: Scenario, tracekit: Any, tmp_path: Path
+) -> None:
+    scenario(export_delay={"toc": 0, "table": 0.2})
+    report = ask(("exports",), DoctorSurroundings(), tmp_path, quiet)
+    (answer,) = report.questions[0].answers
+    assert (answer.belief, answer.verdict) == ("export-seconds", AS_BELIEVED)
+    schemas = [export.schema for export in report.exports]
+    assert "metal-gpu-intervals" in schemas
+    assert len(schemas) == len(set(schemas))
+    assert all(export.seconds >= 0.2 for export in report.exports), report.exports
+    assert answer.value == max(export.seconds for export in report.exports)
+    assert set(schemas) == set(report.schemas)
+    rows = [export.rows for export in report.exports]
+    assert None not in rows
+    assert rows == sorted(rows, key=lambda count: count or 0), "the smallest first"
+    scenario(export_delay={"toc": 0, "table": 2})
+    report = ask(("exports",), DoctorSurroundings(), tmp_path, quiet, limit=8)
+    (answer,) = report.questions[0].answers
+    assert (answer.longer, answer.verdict) == (True, NOT_ANSWERED)
+    assert re.search(r"after \d of 6 tables", answer.reason), answer.reason
+    scenario(layout="unknown")
+    printed = tracekit("doctor", "--questions", "exports").out
+    assert "metal-gpu-intervals\t0." in printed
+    assert "\tunknown\t" in printed, "rows of a bundle that cannot be read directly"
+
+
+@pytest.mark.processes
+def test_standard_lists_are_reported_and_an_unknown_form_is_named(
+    scenario: Scenario, tmp_path: Path
+) -> None:
+    scenario(user_templates=["mine"])
+    report = ask(("answers",), DoctorSurroundings(), tmp_path, quiet)
+    assert set(verdicts(report).values()) == {AS_BELIEVED}
+    lists = {listed.heading: listed for listed in report.lists}
+    assert "Metal GPU Counters" in lists["Standard Instruments"].names
+    assert (lists["User Templates"].count, lists["User Templates"].names) == (1, ())
+    assert lists["Devices"].names == ()
+    scenario(lists="unknown")
+    report = ask(("answers",), DoctorSurroundings(), tmp_path, quiet)
+    answers = {answer.belief: answer for answer in report.questions[0].answers}
+    assert answers["answer-seconds"].verdict is AS_BELIEVED
+    assert answers["instruments-listed"].reason == (
+        "`xctrace list instruments` has no heading of the known form"
+    )
+
+
+@pytest.mark.processes
+def test_a_whole_report_names_no_owner_of_devices_and_templates(
+    scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(getpass, "getuser", lambda: "canaryuser")
+    monkeypatch.setattr(socket, "gethostname", lambda: "canaryhost.local")
+    monkeypatch.setenv("SECRET", "canarysecret")
+    scenario(owner="Canaryowner", user_templates=["canarytemplate", "Time Profiler"])
+    names = [question.name for question in ALL_QUESTIONS if not question.needs_gpu]
+    report = ask(names, DoctorSurroundings(), tmp_path / "notes", quiet)
+    write_report(report, tmp_path / "report.json")
+    written = (tmp_path / "report.json").read_text()
+    assert "Standard Templates" in written
+    for canary in ("canary", "00000000-0000", "00008130", "Test Mac", str(tmp_path)):
+        assert canary.casefold() not in written.casefold(), canary
 
 
 @pytest.mark.processes
@@ -457,6 +556,8 @@ def test_the_file_of_beliefs_is_whole_and_agrees_with_the_code(tmp_path: Path) -
     assert render_beliefs(beliefs) == BELIEFS_FILE.read_text()
     asked = {belief.question for belief in beliefs.values()}
     assert asked == {question.name for question in ALL_QUESTIONS} | {"probe", ""}
+    for name, belief in beliefs.items():
+        assert bool(belief.question) is not bool(belief.obstacle), name
     learned = LearnedAnswer('"é" \\', "1", "2", "3", virtual=True, asked="4", longer=True)
     belief = replace(BELIEF, expected="text", lower=1, upper=2.5e3, answers=(learned,))
     write_beliefs({"q": belief}, tmp_path / "b.toml")
@@ -514,7 +615,7 @@ def cells_of(belief: ToolBelief) -> list[str]:
         f"at most {expected}" if belief.at_most else expected,
         belief.source,
         belief.response,
-        f"`{belief.question}`" if belief.question else "none",
+        f"`{belief.question}`" if belief.question else f"none: {belief.obstacle}",
         "; ".join(answers) or "none yet",
     ]
 

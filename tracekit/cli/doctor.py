@@ -8,7 +8,14 @@ import typer
 
 from tracekit import record
 from tracekit.app import summaries
-from tracekit.base import InconclusiveError, InterruptedRunError, UsageError, choices, outputs
+from tracekit.base import (
+    InconclusiveError,
+    InterruptedRunError,
+    UsageError,
+    choices,
+    outputs,
+    units,
+)
 from tracekit.base import files as base_files
 from tracekit.cli import answers, console, options, results
 from tracekit.cli.options import argument, flag, option
@@ -122,6 +129,7 @@ def _ask(names: list[str], file: Path | None, *, json: bool) -> None:
         for question in answered.questions:
             rows += [(answer.verdict, answer.belief, answer.words) for answer in question.answers]
         console.table(("verdict", "belief", "answer"), rows)
+        _show_exports(answered)
     if file is not None:
         console.show_hint(f"Read {file} before you send it: it should name nobody.")
     verdicts = set(map(str, answered.verdicts))
@@ -129,6 +137,18 @@ def _ask(names: list[str], file: Path | None, *, json: bool) -> None:
         raise typer.Exit(1)
     if "not answered" in verdicts:
         raise typer.Exit(InconclusiveError.exit_code)
+
+
+def _show_exports(report: record.asking.DoctorReport) -> None:
+    """Show the seconds of each export that was measured, the longest first."""
+    if not report.exports:
+        return
+    rows: list[tuple[str, str, str, str]] = []
+    for export in sorted(report.exports, key=lambda export: -export.seconds):
+        row_count = "unknown" if export.rows is None else f"{export.rows:,}"
+        size = "not exported" if export.size is None else units.size(export.size)
+        rows.append((export.schema, f"{export.seconds:.1f} s", row_count, size))
+    console.table(("export", "time", "rows", "size"), rows)
 
 
 def _learn(names: list[str], *, json: bool) -> None:

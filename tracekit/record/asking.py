@@ -33,8 +33,10 @@ from tracekit.record.doctor.gpu_questions import GPU_QUESTIONS
 from tracekit.record.doctor.interview import (
     Answer,
     CommandRecord,
+    ExportTime,
     GpuExperiment,
     Interview,
+    NameList,
     NotAnsweredError,
     Observed,
     Trial,
@@ -42,14 +44,14 @@ from tracekit.record.doctor.interview import (
 from tracekit.record.doctor.questions import QUESTIONS, DoctorQuestion
 from tracekit.record.doctor.report_redaction import redact_report
 from tracekit.record.doctor.surroundings import DoctorSurroundings
+from tracekit.record.doctor.time_questions import REST_QUESTION, TIME_QUESTIONS
 from tracekit.record.known_bundles import recall
 from tracekit.record.recorder import Progress
 from tracekit.record.recorders import xctrace_here
 from tracekit.record.xctrace.claim import Premises, claim_machine
-from tracekit.tables import Bundle
 
 REPORT_FORMAT = 1
-ALL_QUESTIONS = (*QUESTIONS, *GPU_QUESTIONS)
+ALL_QUESTIONS = (*QUESTIONS, *TIME_QUESTIONS, *GPU_QUESTIONS, REST_QUESTION)
 _PROBE = "probe"
 _UNOBSERVED = "the question did not observe it"
 
@@ -98,7 +100,11 @@ class DirectCounts:
 
 @dataclass(frozen=True)
 class DoctorReport:
-    """The report of one machine; `schemas` has the columns of each table of a recording."""
+    """The report of one machine.
+
+    `schemas` has the columns of each table of the recordings, `lists` the names of this Xcode's
+    templates and instruments, `exports` the seconds of the export of each schema.
+    """
 
     tracekit: str
     asked: str
@@ -111,6 +117,8 @@ class DoctorReport:
     capabilities: base_capabilities.Capabilities | None = None
     schemas: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     direct: DirectCounts = DirectCounts()
+    lists: tuple[NameList, ...] = ()
+    exports: tuple[ExportTime, ...] = ()
     format: int = REPORT_FORMAT
 
     @property
@@ -147,7 +155,6 @@ def ask(
     is_virtual = bool(surroundings.machine.is_virtual)
     capabilities = recall_probe(surroundings.identity, notes)
     asked: list[AskedQuestion] = []
-    schemas: dict[str, tuple[str, ...]] = {}
     with tempfile.TemporaryDirectory(prefix="tracekit-questions-") as name:
         folder = Path(name)
         with claim_machine(Recording(folder), premises or Premises()) as claim:
@@ -156,6 +163,7 @@ def ask(
                 folder,
                 claim.supervisor,
                 surroundings.machine.chip,
+                is_virtual,
                 gpu or GpuExperiment(),
             )
             for number, question in enumerate(questions, 1):
@@ -165,7 +173,6 @@ def ask(
                 else:
                     seconds = question.limit if limit is None else limit
                     asked.append(_ask_question(question, interview, beliefs, seconds))
-            schemas = _read_schemas(interview)
     if not names:
         asked.append(_answer_by_probe(capabilities, beliefs))
     known_tables = recall(tool.version.build, notes).tables.values()
@@ -179,12 +186,14 @@ def ask(
         xctrace=tool.version.text,
         questions=tuple(asked),
         capabilities=capabilities,
-        schemas=schemas,
+        schemas=interview.schemas,
         direct=DirectCounts(
             len(known_tables),
             sum(table.rows for table in known_tables),
             sum(bool(table.difference) for table in known_tables),
         ),
+        lists=tuple(interview.lists),
+        exports=tuple(interview.exports),
     )
 
 
@@ -212,7 +221,7 @@ def _ask_question(
         except NotAnsweredError as error:
             observed = error.observed
             reason = str(error)
-        except (OSError, ValueError, psutil.Error) as error:
+        except (OSError, ValueError, psutil.Error, InputError) as error:
             reason = f"the question failed: {type(error).__name__}"
     answers = _judge(beliefs_of(question.name, beliefs), observed, reason)
     return AskedQuestion(question.name, question.words, answers, tuple(trial.commands))
@@ -259,21 +268,6 @@ def _answer_by_probe(
                 observed[f"{way.mode}-gives-rows"] = way.works
     words = "What did the last probe record?"
     return AskedQuestion(_PROBE, words, _judge(beliefs_of(_PROBE, beliefs), observed, reason))
-
-
-def _read_schemas(interview: Interview) -> dict[str, tuple[str, ...]]:
-    """Return the columns of each table of the recording that the questions share."""
-    schemas: dict[str, tuple[str, ...]] = {}
-    plain = interview.plain
-    if plain is None:
-        return schemas
-    try:
-        stores = Bundle(plain.bundle).runs[-1].stores
-    except InputError:
-        return schemas
-    for store in stores:
-        schemas[store.schema] = tuple(column.mnemonic for column in store.columns)
-    return schemas
 
 
 _CLASS = ("system", "os", "architecture", "chip", "gpu_cores", "memory", "python", "mlx", "rosetta")

@@ -84,7 +84,7 @@ class ToolBelief:
     `expected` is the value that a question should observe; of a belief that is `at_most`, the
     largest one. `lower` and `upper` bound the numbers that can be learned, or the length of a text.
     A `capability` depends on the GPU, so that a virtual machine proves nothing. Without a
-    `question`, no experiment can answer it.
+    `question`, `obstacle` is the reason why no experiment can answer it.
     """
 
     words: str
@@ -97,6 +97,7 @@ class ToolBelief:
     lower: float | None = None
     upper: float | None = None
     capability: bool = False
+    obstacle: str = ""
     answers: tuple[LearnedAnswer, ...] = ()
 
     def judge(self, value: Value | None, *, longer: bool = False) -> AnswerVerdict:
@@ -275,6 +276,7 @@ _HEAD = (
     "# source      where it comes from",
     "# response    how tracekit handles it",
     "# question    the question that asks it; empty if no experiment can",
+    "# obstacle    the reason why no experiment can ask it",
     "# expected    the value that the question should observe; with at_most the largest one",
     "# lower, upper  the bounds of a number that can be learned, or of the length of a text",
     "# capability  whether it depends on the GPU, so that a virtual machine proves nothing",
@@ -287,6 +289,8 @@ def _render(name: str, belief: ToolBelief) -> str:
     lines = [f"[{name}]"]
     fields = ("words", "grade", "source", "response", "question", "expected")
     lines += [f"{field} = {render_value(getattr(belief, field))}" for field in fields]
+    if belief.obstacle:
+        lines.append(f"obstacle = {render_value(belief.obstacle)}")
     if belief.at_most:
         lines.append("at_most = true")
     for field in ("lower", "upper"):

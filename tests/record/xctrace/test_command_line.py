@@ -162,6 +162,8 @@ def test_a_list_that_cannot_be_read_forbids_nothing_and_files_become_absolute(
     chosen: Chosen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert chosen("Anything", templates="something else").template == "Anything"
+    (warning,) = chosen(MST, counters="on", instruments="GPU, Hangs").warnings
+    assert "so it was not checked whether it has Metal GPU Counters." in warning
     (tmp_path / "mine.tracetemplate").write_text("<plist/>")  # not understood
     monkeypatch.chdir(tmp_path)
     got = chosen("mine.tracetemplate", counters="auto")

@@ -10,21 +10,24 @@ import signal
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from subprocess import TimeoutExpired
 from typing import Self
 
-from tracekit.base import TracekitError, processes
+from tracekit.base import InputError, TracekitError, processes
 from tracekit.record.beliefs import LongerThan, Value, list_texts
 from tracekit.record.doctor.interpreters import Interpreter
 from tracekit.record.supervisor import Supervisor
 from tracekit.record.xctrace.command import tool_environment
 from tracekit.record.xctrace.tool import Xctrace
+from tracekit.tables import Bundle
 
 TEMPLATE = "Time Profiler"  # in every Xcode; it needs neither a GPU nor counters
 LIMIT = 60.0  # seconds of one question
 KEPT_BYTES = 4096  # of each stream of a command
+_PRIVATE = "(left out, because it may name people)"
+_PLAIN_SECONDS = 1  # of the recording that questions share
 GPU_WORK = Path(__file__).with_name("gpu_work.py")
 _POLL = 0.05
 _GRACE = 5.0
@@ -84,7 +87,12 @@ def _list_texts(beliefs: Iterable[str]) -> list[str]:
 
 def sleeper(seconds: float) -> tuple[str, ...]:
     """Return the command of a small program that sleeps; it can be launched and attached to."""
-    return (sys.executable, "-I", "-S", "-c", f"import time; time.sleep({seconds})")
+    return run_code(f"import time; time.sleep({seconds})")
+
+
+def run_code(code: str) -> tuple[str, ...]:
+    """Return the command that runs Python code, without packages."""
+    return (sys.executable, "-I", "-S", "-c", code)
 
 
 @dataclass(frozen=True)
@@ -101,35 +109,77 @@ class GpuExperiment:
     home: Path = field(default_factory=Path.home)
 
 
+@dataclass(frozen=True)
+class NameList:
+    """The names under one heading of `xctrace list`; only a standard list keeps them.
+
+    The names of other lists are their user's: of those, `count` alone is kept.
+    """
+
+    heading: str
+    count: int
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ExportTime:
+    """One export of all tables of a schema: its seconds, and its size in bytes.
+
+    `size` is None if no file was written, `rows` if the bundle could not be read directly.
+    """
+
+    schema: str
+    seconds: float
+    size: int | None
+    rows: int | None = None
+
+
 @dataclass
 class Interview:
-    """The tool and the folder of all questions, and the recordings that they share."""
+    """The tool and the folder of all questions, and the results that they share.
+
+    `schemas` has the columns of each table that was recorded, `lists` the names of this Xcode's
+    templates and instruments, `exports` the times of exports.
+    """
 
     tool: Xctrace
     folder: Path
     supervisor: Supervisor
     chip: str = ""
+    is_virtual: bool = False
     gpu: GpuExperiment = field(default_factory=GpuExperiment)
     plain: "PlainRecording | None" = None  # that several questions share, once one has made it
+    schemas: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    lists: list[NameList] = field(default_factory=list[NameList])
+    exports: list[ExportTime] = field(default_factory=list[ExportTime])
 
     def plain_recording(self, trial: "Trial") -> "PlainRecording":
         """Return a recording of a second of a sleeping program; the first call makes it."""
         if self.plain is None:
             bundle = self.folder / f"plain-{trial.folder.name}.trace"  # a failed one may remain
             self.plain = _record_plainly(trial, bundle)
+            self.note_schemas(bundle)
         else:
             trial.commands.append(self.plain.command)
         return self.plain
 
+    def note_schemas(self, bundle: Path) -> None:
+        """Keep the columns of each table of a bundle, if it can be read directly."""
+        try:
+            stores = Bundle(bundle).runs[-1].stores
+        except InputError:
+            return
+        for store in stores:
+            self.schemas[store.schema] = tuple(column.mnemonic for column in store.columns)
+
 
 @dataclass(frozen=True)
 class PlainRecording:
-    """A recording that went well, and the seconds of its parts."""
+    """A recording that went well, and the seconds of its parts, by the names of beliefs."""
 
     bundle: Path
     command: CommandRecord
-    start_seconds: float
-    saving_seconds: float
+    seconds: Observed
 
 
 class ToolProcess:
@@ -232,9 +282,22 @@ class Trial:
         return {**tool_environment(os.environ), **variables}
 
     def run(self, *words: str, env: Mapping[str, str] | None = None) -> CommandRecord:
-        """Run `xctrace WORDS` to its end."""
+        """Run `xctrace WORDS` to its end, and keep the command for the report."""
+        record = self.call(*words, env=env)
+        kept_output = {"stdout": shorten(record.stdout), "stderr": shorten(record.stderr)}
+        self.commands.append(replace(record, **kept_output))
+        return record
+
+    def run_privately(self, *words: str) -> CommandRecord:
+        """Run `xctrace WORDS` to its end; the report has the command without its output."""
+        record = self.call(*words)
+        self.commands.append(replace(record, stdout=_PRIVATE, stderr=""))
+        return record
+
+    def call(self, *words: str, env: Mapping[str, str] | None = None) -> CommandRecord:
+        """Run `xctrace WORDS` to its end, with all of its output; the report leaves it out."""
         argv = (self.interview.tool.path, *words)
-        began = time.monotonic()
+        start_time = time.monotonic()
         start = self.interview.supervisor.start
         try:
             done = processes.run(argv, self.remaining, env=env or self.environment(), start=start)
@@ -244,15 +307,8 @@ class Trial:
             ) from None
         except (OSError, TracekitError) as error:
             raise NotAnsweredError(f"xctrace cannot be started: {error}") from error
-        record = CommandRecord(
-            argv,
-            done.returncode,
-            shorten(done.stdout),
-            shorten(done.stderr),
-            round(time.monotonic() - began, 3),
-        )
-        self.commands.append(record)
-        return record
+        seconds = round(time.monotonic() - start_time, 3)
+        return CommandRecord(argv, done.returncode, done.stdout, done.stderr, seconds)
 
     def start(self, *words: str, env: Mapping[str, str] | None = None) -> ToolProcess:
         """Start `xctrace WORDS`."""
@@ -309,21 +365,58 @@ class Trial:
 
 
 def _record_plainly(trial: Trial, bundle: Path) -> PlainRecording:
-    words = ("record", "--template", TEMPLATE, "--time-limit", "1s", "--output", str(bundle))
-    process = trial.start(*words, "--no-prompt", "--launch", "--", *sleeper(10))
-    observed: dict[str, Answer] = {}
-    try:
-        start_seconds = process.wait_for("line-started")
-    except OutOfTimeError as error:
-        observed["start-seconds"] = LongerThan(round(process.seconds, 1))
-        raise OutOfTimeError(str(error), observed) from error
-    observed["start-seconds"] = round(start_seconds, 1)
-    stop_seconds = process.wait_for("line-limit", "line-exited")
+    """Record a second of a sleeping program, and measure the parts of the recording.
+
+    The program writes down when it runs, because a launched one may be left asleep.
+    """
+    mark = trial.folder / "runs"
+    code = f"import time; open({str(mark)!r}, 'w').write(str(time.time())); time.sleep(10)"
+    words = ("record", "--template", TEMPLATE, "--time-limit", f"{_PLAIN_SECONDS}s")
+    words = (*words, "--output", str(bundle))
+    process = trial.start(*words, "--no-prompt", "--launch", "--", *run_code(code))
+    watch = _PartWatch(process)
+    start = watch.await_line("start-seconds", 0, "line-started")
+    started_at = time.time()
+    end = start + _PLAIN_SECONDS
+    stop = watch.await_line("limit-slack-seconds", end, "line-limit", "line-exited")
+    watch.seconds["idle-seconds"] = _measure_idle_time(mark, started_at, stop - start)
+    watch.await_line("stopping-seconds", stop, "line-completed", "line-failed", "line-saved")
+    saved = watch.await_line("saving-seconds", stop, "line-saved")
     try:
         command = process.finish()
     except OutOfTimeError as error:
-        observed["saving-seconds"] = LongerThan(round(process.seconds - stop_seconds, 1))
-        raise OutOfTimeError(str(error), observed) from error
-    if not says(command.stdout, "line-saved"):
-        raise NotAnsweredError(f"nothing could be recorded: exit code {command.returncode}")
-    return PlainRecording(bundle, command, start_seconds, command.seconds - stop_seconds)
+        watch.seconds["exit-seconds"] = LongerThan(round(process.seconds - saved, 1))
+        raise OutOfTimeError(str(error), watch.seconds) from error
+    watch.seconds["saving-seconds"] = round(command.seconds - stop, 1)
+    watch.seconds["exit-seconds"] = round(max(0.0, command.seconds - saved), 1)
+    return PlainRecording(bundle, command, watch.seconds)
+
+
+@dataclass(frozen=True)
+class _PartWatch:
+    """Measures the parts of a recording, by the lines that end them."""
+
+    process: ToolProcess
+    seconds: dict[str, Answer] = field(default_factory=dict[str, Answer])
+
+    def await_line(self, belief: str, since: float, *lines: str) -> float:
+        """Wait for one of these lines; note the seconds `since` a moment, and return those of all.
+
+        If the time of the question is over, a bound is noted.
+        """
+        try:
+            moment = self.process.wait_for(*lines)
+        except OutOfTimeError as error:
+            self.seconds[belief] = LongerThan(round(max(0.0, self.process.seconds - since), 1))
+            raise OutOfTimeError(str(error), self.seconds) from error
+        self.seconds[belief] = round(max(0.0, moment - since), 1)
+        return moment
+
+
+def _measure_idle_time(mark: Path, started_at: float, recorded: float) -> Answer:
+    """Return the seconds from the start of a recording until its launched program ran."""
+    try:
+        ran_at = float(mark.read_text())
+    except (OSError, ValueError):
+        return LongerThan(round(recorded, 1))
+    return round(max(0.0, ran_at - started_at), 1)

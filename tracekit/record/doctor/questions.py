@@ -3,11 +3,14 @@
 A question observes a value for each belief that names it; `ToolBelief.judge` judges the values.
 """
 
+import json
 import re
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 
 import psutil
 
@@ -20,13 +23,14 @@ from tracekit.record.doctor.interview import (
     CommandRecord,
     NotAnsweredError,
     Observed,
-    OutOfTimeError,
+    ToolProcess,
     Trial,
     says,
     sleeper,
 )
 from tracekit.record.xctrace.recovering import find_raw_data
 from tracekit.record.xctrace.templates import template_files
+from tracekit.record.xctrace.tool import parse_listing
 from tracekit.tables import Bundle
 
 _STARTED = "line-started"
@@ -49,7 +53,8 @@ class DoctorQuestion:
     needs_gpu: bool = False
 
 
-def _launch(trial: Trial, name: str, *options: str, seconds: float = 3) -> CommandRecord:
+def launch(trial: Trial, name: str, *options: str, seconds: float = 3) -> CommandRecord:
+    """Record a sleeping program for a second, with more options."""
     return trial.run(*trial.record_words(name, *options), "--launch", "--", *sleeper(seconds))
 
 
@@ -63,8 +68,8 @@ def _unknown_names(trial: Trial) -> Observed:
         *trial.record_words("template", template="tracekit has no such template"),
         *("--launch", "--", *sleeper(1)),
     )
-    option = _launch(trial, "option", "--tracekit-no-such-option")
-    instrument = _launch(trial, "instrument", "--instrument", "tracekit has no such instrument")
+    option = launch(trial, "option", "--tracekit-no-such-option")
+    instrument = launch(trial, "instrument", "--instrument", "tracekit has no such instrument")
     return {
         "unknown-template-refused": _is_refused(trial, template, "template"),
         "unknown-option-refused": _is_refused(trial, option, "option"),
@@ -101,11 +106,49 @@ def _unknown_targets(trial: Trial) -> Observed:
     }
 
 
+# Words that are in the names of devices and name no person.
+_DEVICE_WORDS = ("iPhone", "iPad", "Apple", "Simulator", "Mac")
+
+
+def _ambiguous_device(trial: Trial) -> Observed:
+    listed = trial.run_privately("list", "devices").stdout
+    sections = parse_listing(listed)
+    names = [name.casefold() for name in chain.from_iterable(sections.values())]
+    for word in _DEVICE_WORDS:
+        if sum(word.casefold() in name for name in names) > 1:
+            command = launch(trial, "device", "--device", word)
+            return {"ambiguous-device-code": command.returncode}
+    raise NotAnsweredError("no two devices of this machine have a word in common")
+
+
+def _ambiguous_template(trial: Trial) -> Observed:
+    listed = trial.run_privately("list", "templates").stdout
+    names = Counter(chain.from_iterable(parse_listing(listed).values()))
+    repeated_names = [name for name, count in names.items() if count > 1]
+    if not repeated_names:
+        raise NotAnsweredError("no two templates of this machine have the same name")
+    words = trial.record_words("twice", template=repeated_names[0])
+    command = trial.run_privately(*words, "--launch", "--", *sleeper(1))
+    return {"ambiguous-template-code": command.returncode}
+
+
+_OPTIONS_FLAG = "--recording-options"
+
+
+def _partial_options(trial: Trial) -> Observed:
+    if _OPTIONS_FLAG not in trial.run("help", "record").text:
+        raise NotAnsweredError(f"`xctrace help record` has no {_OPTIONS_FLAG}")
+    options = trial.folder / "options.json"
+    options.write_text(json.dumps({TEMPLATE: {}}))
+    command = launch(trial, "partial", _OPTIONS_FLAG, str(options))
+    return {"partial-options-code": command.returncode}
+
+
 def _existing_output(trial: Trial) -> Observed:
     bundle = trial.bundle("taken")
     bundle.mkdir()
     (bundle / "mine").write_text("x")
-    command = _launch(trial, "taken")
+    command = launch(trial, "taken")
     is_kept = (bundle / "mine").exists() and len(list(bundle.iterdir())) == 1
     if command.returncode == 0 or not is_kept:
         return {"existing-output-refused": False}
@@ -126,7 +169,7 @@ def _composite_limit(trial: Trial) -> Observed:
 
 
 def _quiet_output(trial: Trial) -> Observed:
-    command = _launch(trial, "quiet", "--quiet")
+    command = launch(trial, "quiet", "--quiet")
     _require_bundle(trial, command, "quiet")
     return {"quiet-hides-start": not says(command.stdout, _STARTED)}
 
@@ -137,10 +180,10 @@ def _require_bundle(trial: Trial, command: CommandRecord, name: str) -> None:
 
 
 def _repeated_xpath(trial: Trial) -> Observed:
-    plain = trial.interview.plain_recording(trial)
+    shared_recording = trial.interview.plain_recording(trial)
     path = '/trace-toc/run[@number="1"]/data/table[@schema="{}"]'
     output = trial.folder / "two.xml"
-    words = ("export", "--input", str(plain.bundle), "--output", str(output))
+    words = ("export", "--input", str(shared_recording.bundle), "--output", str(output))
     first = ("--xpath", path.format("time-info"))
     command = trial.run(*words, *first, "--xpath", path.format("tick"))
     has_both = output.exists() and {"time-info", "tick"} <= _schemas_in(output.read_bytes())
@@ -235,15 +278,27 @@ def _early_end(trial: Trial) -> Observed:
     process = trial.start(*trial.record_words("early", limit="8s"), "--attach", str(target.pid))
     process.wait_for(_STARTED)
     target.kill()
+    observed = _measure_end(process)
     command = process.finish()
     code, toc = trial.export_toc(trial.bundle("early"))
     failed = _launch_failing(trial)
     return {
+        **observed,
         **_cut_line(failed, 2, "line-exited"),
         "early-end-code": command.returncode,
         "early-end-saves": code == 0 and "<trace-toc" in toc,
         "failed-target-code": failed.returncode,
     }
+
+
+def _measure_end(process: ToolProcess) -> Observed:
+    """Return the seconds from now until a recording stops by itself, or reaches its limit."""
+    start_seconds = process.seconds
+    moment = process.wait_for("line-exited", "line-limit", "line-completed", "line-failed")
+    seconds = round(moment - start_seconds, 1)
+    if says(process.output(), _LIMIT_REACHED):
+        return {"target-end-seconds": LongerThan(seconds)}
+    return {"target-end-seconds": seconds}
 
 
 def _launch_failing(trial: Trial) -> CommandRecord:
@@ -254,10 +309,15 @@ def _launch_failing(trial: Trial) -> CommandRecord:
 def _two_at_once(trial: Trial) -> Observed:
     first = trial.start(*trial.record_words("first", limit="10s"), "--launch", "--", *sleeper(30))
     first.wait_for(_STARTED)
-    second = _launch(trial, "second")
+    second = launch(trial, "second")
     first.child.send(signal.SIGINT)
     first.finish()
-    return {"second-recording-code": second.returncode}
+    observed: dict[str, Answer] = {"second-recording-code": second.returncode}
+    lines = _list_lines(second)
+    if second.returncode and len(lines) > 1 and lines[-1].startswith(list_texts("line-saved")):
+        observed.update(_cut_line(second, len(lines) - 2, "line-failed"))
+        return observed
+    raise NotAnsweredError("the second recording did not save after an error", observed)
 
 
 def _kill_and_import(trial: Trial) -> Observed:
@@ -283,33 +343,11 @@ def _kill_and_import(trial: Trial) -> Observed:
     return {**observed, "killed-keeps-raw-data": True, "import-recovers": works}
 
 
-def _times(trial: Trial) -> Observed:
-    plain = trial.interview.plain_recording(trial)
-    observed: dict[str, Answer] = {
-        "start-seconds": round(plain.start_seconds, 1),
-        "saving-seconds": round(plain.saving_seconds, 1),
-    }
-    export = ("export", "--input", str(plain.bundle))
-    path = '/trace-toc/run[@number="1"]/data/table[@schema="time-info"]'
-    exports = {
-        "toc-seconds": ("--output", str(trial.folder / "toc.xml"), "--toc"),
-        "table-seconds": ("--output", str(trial.folder / "table.xml"), "--xpath", path),
-    }
-    for belief, words in exports.items():
-        began = time.monotonic()
-        try:
-            observed[belief] = round(trial.run(*export, *words).seconds, 1)
-        except OutOfTimeError as error:
-            observed[belief] = LongerThan(round(time.monotonic() - began, 1))
-            raise OutOfTimeError(str(error), observed) from error
-    return observed
-
-
 _LINES = ("line-announced", "line-started", "line-limit", "line-completed", "line-saved")
 
 
 def _lines(trial: Trial) -> Observed:
-    command = _launch(trial, "lines", seconds=10)
+    command = launch(trial, "lines", seconds=10)
     _require_bundle(trial, command, "lines")
     observed: dict[str, Answer] = {}
     for number, belief in enumerate(_LINES):
@@ -327,13 +365,17 @@ def _cut_line(command: CommandRecord, number: int, belief: str) -> Observed:
 
     A line that is known stays known, whatever follows the words.
     """
-    lines = [line.strip() for line in command.stdout.splitlines() if line.strip()]
+    lines = _list_lines(command)
     if number >= len(lines):
         return {}
     for text in list_texts(belief):
         if lines[number].startswith(text):
             return {belief: text}
     return {belief: _ENDS.sub("", lines[number])}
+
+
+def _list_lines(command: CommandRecord) -> list[str]:
+    return [line.strip() for line in command.stdout.splitlines() if line.strip()]
 
 
 def _language(trial: Trial) -> Observed:
@@ -345,9 +387,9 @@ def _language(trial: Trial) -> Observed:
 
 
 def _layout(trial: Trial) -> Observed:
-    plain = trial.interview.plain_recording(trial)
+    shared_recording = trial.interview.plain_recording(trial)
     try:
-        bundle = Bundle(plain.bundle)
+        bundle = Bundle(shared_recording.bundle)
         tables = bundle.runs[-1].tables
         unread = len(tables) - len(bundle.runs[-1].stores)
     except InputError as error:
@@ -369,6 +411,11 @@ QUESTIONS: tuple[DoctorQuestion, ...] = (
     DoctorQuestion("version", "Does the version name a build?", _version),
     DoctorQuestion("unknown-names", "Are unknown templates and options refused?", _unknown_names),
     DoctorQuestion("unknown-targets", "How are unknown processes refused?", _unknown_targets),
+    DoctorQuestion("ambiguous-device", "How is an ambiguous device refused?", _ambiguous_device),
+    DoctorQuestion(
+        "ambiguous-template", "How is an ambiguous template refused?", _ambiguous_template
+    ),
+    DoctorQuestion("partial-options", "Are incomplete options refused?", _partial_options),
     DoctorQuestion("existing-output", "Is an existing bundle refused?", _existing_output),
     DoctorQuestion("blank", "Is Blank the name of a template?", _blank_template),
     DoctorQuestion("composite-limit", "Is 1m30s a time limit?", _composite_limit),
@@ -382,7 +429,6 @@ QUESTIONS: tuple[DoctorQuestion, ...] = (
     DoctorQuestion("early-end", "What does the end of the target do?", _early_end),
     DoctorQuestion("two", "Is a second recording refused?", _two_at_once),
     DoctorQuestion("kill", "Can a killed recording be imported?", _kill_and_import),
-    DoctorQuestion("times", "How long do start, saving and exports take?", _times, limit=240.0),
     DoctorQuestion("lines", "How do the lines of a recording begin?", _lines),
     DoctorQuestion("language", "Do the lines follow the language?", _language),
     DoctorQuestion("layout", "Is the layout of bundles known?", _layout),

@@ -29,6 +29,8 @@ _AUTO_LEAVES_OUT = (
     "`--counters auto` leaves them out. `--counters on` records them and checks for rows."
 )
 
+_UNLISTED = "lists no instruments in a known form, so it was not checked whether it has"
+
 
 @dataclass(frozen=True)
 class TemplateSelection:
@@ -65,7 +67,7 @@ def select(request: RecordingRequest, tool: Xctrace) -> TemplateSelection:
     own_counters: bool | None = False
     if template:
         template, own_counters = _find_template(template, tool)
-    instruments = _find_instruments(request, tool)
+    instruments = _find_instruments(request)
     wants_counters = wants_counters or GPU_COUNTERS in request.choices.instruments
     if request.choices.counters == "off":
         if wants_counters or own_counters:
@@ -73,11 +75,10 @@ def select(request: RecordingRequest, tool: Xctrace) -> TemplateSelection:
         own_counters = False
     adds_counters = (wants_counters or request.choices.counters == "on") and not own_counters
     if adds_counters:
-        _require_counters(tool)
         instruments = (*instruments, GPU_COUNTERS)
-    warnings: tuple[str, ...] = ()
+    warnings = _check_instruments(instruments, tool)
     if request.choices.counters == "auto" and own_counters is False and not adds_counters:
-        warnings = (_AUTO_LEAVES_OUT,)
+        warnings = (*warnings, _AUTO_LEAVES_OUT)
     return TemplateSelection(template, adds_counters, warnings, own_counters, instruments)
 
 
@@ -103,16 +104,25 @@ def _read_wishes(request: RecordingRequest) -> tuple[str, bool]:
     return templates[0], wants_counters
 
 
-def _find_instruments(request: RecordingRequest, tool: Xctrace) -> tuple[str, ...]:
-    """Return the requested instruments, without that of counters; raise an error if one is not."""
-    chosen = tuple(name for name in request.choices.instruments if name != GPU_COUNTERS)
-    if chosen:
-        _require_flag(tool)
-        names = tool.names("instruments")
-        for name in chosen:
-            if names:
-                require(name, names, "instrument in this Xcode")
-    return chosen
+def _find_instruments(request: RecordingRequest) -> tuple[str, ...]:
+    """Return the requested instruments, without that of counters."""
+    return tuple(name for name in request.choices.instruments if name != GPU_COUNTERS)
+
+
+def _check_instruments(instruments: tuple[str, ...], tool: Xctrace) -> tuple[str, ...]:
+    """Return a warning if this Xcode does not list its instruments in a known form.
+
+    Raise ToolError if xctrace takes no instruments, UsageError if it lists others.
+    """
+    if not instruments:
+        return ()
+    _require_flag(tool)
+    names = tool.names("instruments")
+    if not names:
+        return (f"{tool.version.text} {_UNLISTED} {', '.join(instruments)}.",)
+    for name in instruments:
+        require(name, names, "instrument in this Xcode")
+    return ()
 
 
 def _find_template(template: str, tool: Xctrace) -> tuple[str, bool | None]:
@@ -129,14 +139,6 @@ def _find_template(template: str, tool: Xctrace) -> tuple[str, bool | None]:
     if template == choices.METAL_SYSTEM_TRACE:
         return template, False
     return template, None
-
-
-def _require_counters(tool: Xctrace) -> None:
-    """Raise ToolError if xctrace takes no instruments, UsageError if it has none of counters."""
-    _require_flag(tool)
-    names = tool.names("instruments")
-    if names:
-        require(GPU_COUNTERS, names, "instrument in this Xcode")
 
 
 def _require_flag(tool: Xctrace) -> None:
