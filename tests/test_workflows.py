@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tracekit.base import own_version
 from tracekit.base.recording import Recording
 
 ROOT = Path(__file__).parents[1]
@@ -139,3 +141,23 @@ def test_a_step_that_fails_keeps_its_words_and_its_code(
     assert (tmp_path / "out" / "kernels.txt").read_text() == "There is no Metal here.\n"
     assert step("no-such-step") == 2
     assert (tmp_path / "out" / "no-such-step.code").read_text() == "no-such-step ended with 2\n"
+
+
+@pytest.mark.wheel
+def test_the_release_builds_the_version_of_its_tag_alone(tmp_path: Path) -> None:
+    git = ("git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b")
+    tracked = subprocess.run(
+        ("git", "ls-files", "-z"), cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split("\0")
+    for name in filter(None, tracked):
+        if (ROOT / name).is_file():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, tmp_path / name)
+    for words in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "all")):
+        subprocess.run((*git, *words), check=True)
+    build = (tmp_path / ".ci" / "build", own_version())
+    subprocess.run(build, check=True, capture_output=True)
+    names = sorted(file.suffix for file in (tmp_path / "dist").glob("metaltrace-*"))
+    assert names == [".gz", ".whl"]
+    refused = subprocess.run((build[0], "9.9.9"), capture_output=True, text=True, check=False)
+    assert (refused.returncode, "The tag names version 9.9.9" in refused.stderr) == (1, True)

@@ -1,7 +1,7 @@
 """The first contact with a Mac, played through the command line: what goes wrong there first.
 
-`TRACEKIT_PYTHON` names the Python of another environment, whose tracekit is played instead. With
-9aaf1824 each of these tests fails. `FIRST_CONTACT_MINUTES=1` plays waits in full length.
+`FIRST_CONTACT_PYTHON` names the Python of another environment, whose tracekit is played instead.
+With 9aaf1824 each of these tests fails. `FIRST_CONTACT_MINUTES=1` plays waits in full length.
 """
 
 import json
@@ -21,7 +21,7 @@ from gpu_jobs import program_of, write_jobs
 pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("nothing_is_left_running")]
 
 Scenario = Callable[..., None]
-PYTHON = os.environ.get("TRACEKIT_PYTHON", sys.executable)
+PYTHON = os.environ.get("FIRST_CONTACT_PYTHON", sys.executable)
 IN_FULL = bool(os.environ.get("FIRST_CONTACT_MINUTES"))
 AS_MAC = Path(__file__).parents[2] / "harness" / "as_mac.py"
 SHARE = 1.0 if IN_FULL else 0.03  # of all waits

@@ -30,7 +30,7 @@ from tracekit.workload import plan
 _STANDARD = "Standard "
 _PATH = '/trace-toc/run[@number="1"]/data/table[@schema="{}"]'
 _REST_STEP = 5.0  # seconds between two tries after a start that was stopped
-_CLOCKS = {"tick", "time-info"}  # tables that say nothing of what was recorded
+_CLOCKS = {"tick", "time-info"}  # their rows come even if nothing was recorded
 
 
 def _answers(trial: Trial) -> Observed:

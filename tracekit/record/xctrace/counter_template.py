@@ -1,4 +1,4 @@
-"""A template with a counter profile that M3 and later take, made for one recording.
+"""A template with the counter profile of M3 and later, made for one recording.
 
 The instrument Metal GPU Counters works on M1, and by its family on M2, and turns the shader
 timeline on as well. M3 and later reject its default profile, and asking for it there may take away
