@@ -113,9 +113,10 @@ _DEVICE_WORDS = ("iPhone", "iPad", "Apple", "Simulator", "Mac")
 def _ambiguous_device(trial: Trial) -> Observed:
     listed = trial.run_privately("list", "devices").stdout
     sections = parse_listing(listed)
-    names = [name.casefold() for name in chain.from_iterable(sections.values())]
+    names = "\n".join(chain.from_iterable(sections.values())).casefold()
     for word in _DEVICE_WORDS:
-        if sum(word.casefold() in name for name in names) > 1:
+        is_shared = len(re.findall(rf"{word.casefold()}.*$", names, re.MULTILINE)) > 1
+        if is_shared:
             command = launch(trial, "device", "--device", word)
             return {"ambiguous-device-code": command.returncode}
     raise NotAnsweredError("no two devices of this machine have a word in common")
@@ -124,10 +125,10 @@ def _ambiguous_device(trial: Trial) -> Observed:
 def _ambiguous_template(trial: Trial) -> Observed:
     listed = trial.run_privately("list", "templates").stdout
     names = Counter(chain.from_iterable(parse_listing(listed).values()))
-    repeated_names = [name for name, count in names.items() if count > 1]
+    repeated_names = names - Counter(names.keys())
     if not repeated_names:
         raise NotAnsweredError("no two templates of this machine have the same name")
-    words = trial.record_words("twice", template=repeated_names[0])
+    words = trial.record_words("twice", template=min(repeated_names))
     command = trial.run_privately(*words, "--launch", "--", *sleeper(1))
     return {"ambiguous-template-code": command.returncode}
 

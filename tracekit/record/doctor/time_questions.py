@@ -43,8 +43,12 @@ def _answers(trial: Trial) -> Observed:
         lists += _read_lists(command.stdout) or _read_lists(command.stderr)
     trial.interview.lists = lists
     observed: dict[str, Answer] = {"answer-seconds": round(max(seconds), 1)}
-    instruments = {name for listed in lists for name in listed.names}
-    if not any("Instruments" in listed.heading for listed in lists):
+    instruments: set[str] = set()
+    has_heading = False
+    for listed in lists:
+        instruments.update(listed.names)
+        has_heading = has_heading or "Instruments" in listed.heading
+    if not has_heading:
         raise NotAnsweredError(
             "`xctrace list instruments` has no heading of the known form", observed
         )
@@ -88,20 +92,33 @@ def _exports(trial: Trial) -> Observed:
     if code or not toc_file.exists():
         raise NotAnsweredError(f"the table of contents cannot be exported: exit code {code}")
     rows = _count_rows(bundle)
-    schemas = dict.fromkeys(table.schema for table in toc.read_toc(toc_file).runs[-1].tables)
+    schemas: set[str] = set()
+    for table in toc.read_toc(toc_file).runs[-1].tables:
+        schemas.add(table.schema)
     times = trial.interview.exports
     times.clear()
     try:
-        for schema in sorted(schemas, key=lambda schema: rows.get(schema, 0)):
+        for schema in sorted(schemas, key=lambda schema: (rows.get(schema, 0), schema)):
             export = _export_schema(trial, bundle, schema, rows.get(schema))
             times.append(export)
     except OutOfTimeError as error:
         reason = f"{error}, after {len(times)} of {len(schemas)} tables"
-        longest = max((export.seconds for export in times), default=0.0)
-        raise OutOfTimeError(reason, {"export-seconds": LongerThan(longest)}) from error
-    if all(export.size is None for export in times):
+        bound = LongerThan(_find_longest(times))
+        raise OutOfTimeError(reason, {"export-seconds": bound}) from error
+    largest = 0
+    for export in times:
+        largest = max(largest, export.size or 0)
+    if not largest:
         raise NotAnsweredError("no table of the recording could be exported")
-    return {"export-seconds": max(export.seconds for export in times)}
+    return {"export-seconds": _find_longest(times)}
+
+
+def _find_longest(times: list[ExportTime]) -> float:
+    """Return the seconds of the longest export, 0 if there is none."""
+    longest = 0.0
+    for export in times:
+        longest = max(longest, export.seconds)
+    return longest
 
 
 def _record_metal(trial: Trial) -> Path | None:
@@ -173,8 +190,11 @@ def _number_bundles(trial: Trial) -> Iterator[Path]:
 
 def _has_rows(bundle: Path) -> bool:
     """Return whether a table has rows, but for those of the clocks."""
-    rows = _count_rows(bundle)
-    return any(count for schema, count in rows.items() if schema not in _CLOCKS)
+    rows = 0
+    for schema, count in _count_rows(bundle).items():
+        if schema not in _CLOCKS:
+            rows += count
+    return rows > 0
 
 
 TIME_QUESTIONS: tuple[DoctorQuestion, ...] = (
