@@ -25,7 +25,6 @@ from tracekit.record.doctor.questions import DoctorQuestion, launch
 from tracekit.record.xctrace.templates import GPU_COUNTERS
 from tracekit.record.xctrace.tool import parse_listing
 from tracekit.tables import Bundle, toc
-from tracekit.workload import plan
 
 _STANDARD = "Standard "
 _PATH = '/trace-toc/run[@number="1"]/data/table[@schema="{}"]'
@@ -125,7 +124,7 @@ def _record_metal(trial: Trial) -> Path | None:
     """Record a second with Metal System Trace; None on a virtual Mac, or if it is not saved."""
     if trial.interview.is_virtual:
         return None
-    words = trial.record_words("metal", template=plan.METAL_SYSTEM_TRACE)
+    words = trial.record_words("metal", template=choices.METAL_SYSTEM_TRACE)
     command = trial.run(*words, "--launch", "--", *sleeper(10))
     if not says(command.stdout, "line-saved"):
         return None
