@@ -26,7 +26,7 @@ from tracekit.record.asking import ask
 from tracekit.record.beliefs import AnswerVerdict
 from tracekit.record.doctor.probe_work import launch
 from tracekit.record.doctor.surroundings import DoctorSurroundings
-from tracekit.record.recorder import quiet
+from tracekit.record.progress import quiet
 from tracekit.record.xctrace.templates import GPU_COUNTERS
 from tracekit.record.xctrace.tool import Xctrace, find_xctrace
 from tracekit.tables.tables import Tables

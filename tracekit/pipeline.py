@@ -1,13 +1,21 @@
-"""The stages, one function each: a stage reads the files of the one before in the run's folder."""
+"""The stages, one function each: a stage reads the files of the one before in the run's folder.
+
+A stage uses the other rooms by their faces, so that it imports those parts alone that it needs.
+"""
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tracekit.analysis import Result, Settings, Status, used_tables
-from tracekit.analysis import analyze as judge
+import tracekit.report as report_room
+from tracekit import analysis
+from tracekit import machine as machine_room
+from tracekit import record as record_room
+from tracekit import tables as tables_room
+from tracekit import workload as workload_room
 from tracekit.base import (
     InconclusiveError,
     Provenance,
@@ -24,32 +32,14 @@ from tracekit.base import (
     stages,
     system,
 )
-from tracekit.machine import chips, circumstances, describe, git_commit, merge_circumstances
-from tracekit.record import (
-    Choose,
-    FinishedRecording,
-    Progress,
-    Recorder,
-    XctraceRecorder,
-    choose_way,
-    direct_reading,
-    event_export,
-    find_ignored_options,
-    imports,
-    known_of,
-    patterns,
-    quiet,
-    record_plan,
-    recorders,
-    rows_of_target,
-)
-from tracekit.record import recover as recover_bundle
-from tracekit.report import PANELS, render
-from tracekit.tables import OPEN, SCHEMAS, Choice, Tables, toc
+from tracekit.record import Progress, quiet
 from tracekit.tables import losses as tables_losses
-from tracekit.tables import schemas as tables_schemas
-from tracekit.workload import Plan, journal
-from tracekit.workload import plan as workload_plan
+
+if TYPE_CHECKING:
+    from tracekit.analysis import Result, Settings
+    from tracekit.record import Choose, FinishedRecording, Recorder
+    from tracekit.tables import Choice, Tables
+    from tracekit.workload import Plan
 
 NEEDED = "needed"
 ALL = "all"
@@ -67,13 +57,13 @@ def show_nothing(_: str) -> Generator[Progress]:
 
 
 def capture(
-    plan: Plan,
+    plan: "Plan",
     show_stage: ShowStage = show_nothing,
     *,
     tables: str = NEEDED,
-    xml: direct_reading.Xml = "asked",
+    xml: "record_room.direct_reading.Xml" = "asked",
     redacted: bool = True,
-) -> tuple[Recording, Result]:
+) -> "tuple[Recording, Result]":
     """Record, export, analyze and report; the arguments and errors are those of the stages."""
     with show_stage("record") as progress:
         recording = record(plan, progress)
@@ -86,7 +76,7 @@ def capture(
     return recording, result
 
 
-def record(plan: Plan, progress: Progress = quiet) -> Recording:
+def record(plan: "Plan", progress: Progress = quiet) -> Recording:
     """Record the plan's workload or process into a new folder.
 
     Raises:
@@ -95,18 +85,20 @@ def record(plan: Plan, progress: Progress = quiet) -> Recording:
         InterruptedRunError: The user stopped it; the recording so far is kept.
     """
     system.require_processes("Recording")
-    workload_plan.check(plan)
-    parsed_patterns = [patterns.parse_pattern(words) for words in plan.patterns]
-    workload_plan.require_place(plan)
-    recorder = recorders.choose(plan.recorder, wanted_tables(NEEDED))
+    workload_room.plan.check(plan)
+    parsed_patterns = [record_room.patterns.parse_pattern(words) for words in plan.patterns]
+    workload_room.plan.require_place(plan)
+    recorder = record_room.recorders.choose(plan.recorder, wanted_tables(NEEDED))
     provenance = _provenance(plan, recorder)
-    plan, notes, is_way_open = choose_way(plan, recorder, provenance.capabilities)
+    plan, notes, is_way_open = record_room.choose_way(plan, recorder, provenance.capabilities)
     warnings = (*provenance.warnings, *notes)
     provenance = replace(provenance, warnings=warnings)
-    recording = workload_plan.claim_folder(plan.output, plan.name, provenance)
-    with workload_plan.kept_unless_misused(recording), stages.running(recording, "record"):
-        patterns.save_patterns(recording.patterns_file, parsed_patterns)
-        recorded = record_plan(plan, recorder, recording, progress, is_way_open=is_way_open)
+    recording = workload_room.plan.claim_folder(plan.output, plan.name, provenance)
+    with workload_room.plan.kept_unless_misused(recording), stages.running(recording, "record"):
+        record_room.patterns.save_patterns(recording.patterns_file, parsed_patterns)
+        recorded = record_room.record_plan(
+            plan, recorder, recording, progress, is_way_open=is_way_open
+        )
         recording.save_provenance(_with(recording.provenance(), recorded))
         _note_virtual_device(recording)
         _look_for_rows(recording)
@@ -123,7 +115,7 @@ def export(
     progress: Progress = quiet,
     *,
     tables: str = NEEDED,
-    xml: direct_reading.Xml = "asked",
+    xml: "record_room.direct_reading.Xml" = "asked",
 ) -> None:
     """Make the bundle's tables readable, and write the workload's own marks next to them.
 
@@ -131,33 +123,35 @@ def export(
     the tables that are written as XML; see `tracekit.record.export`.
     """
     choose_schemas = wanted_tables(tables)
-    recorder = recorders.recorder_for(recording, choose_schemas)
+    recorder = record_room.recorders.recorder_for(recording, choose_schemas)
     with stages.running(recording, "export"):
-        if isinstance(recorder, XctraceRecorder):
-            warnings = direct_reading.export(recorder, recording, choose_schemas, progress, xml=xml)
+        if isinstance(recorder, record_room.XctraceRecorder):
+            warnings = record_room.direct_reading.export(
+                recorder, recording, choose_schemas, progress, xml=xml
+            )
         else:
             warnings = recorder.export(recording, progress)
         warn(recording, warnings)
         _complete(recording)
         _look_for_rows(recording)
-        warn(recording, event_export.export_workload_events(recording))
+        warn(recording, record_room.event_export.export_workload_events(recording))
 
 
 def analyze(
     recording: Recording,
     progress: Progress = quiet,
     *,
-    settings: Settings | None = None,
+    settings: "Settings | None" = None,
     redacted: bool = True,
-) -> Result:
+) -> "Result":
     """Measure and judge the tables; write `result.json`."""
     with stages.running(recording, "analyze"):
-        recorders.require_timing(recording)
-        recorders.require_exports(recording)
+        record_room.requirements.require_timing(recording)
+        record_room.requirements.require_exports(recording)
         provenance = recording.provenance()
         tables = tables_of(recording)
         progress("measuring and judging")
-        result = judge(tables, provenance, settings)
+        result = analysis.analyze(tables, provenance, settings)
         all_warnings = (*provenance.warnings, *tables.warnings)
         warnings = tuple(dict.fromkeys(all_warnings))
         provenance = replace(provenance, warnings=warnings).note_stage("analyze", "done")
@@ -172,14 +166,14 @@ def analyze(
 def report(recording: Recording, progress: Progress = quiet, *, redacted: bool = True) -> Path:
     """Write the page of the run's result."""
     with stages.running(recording, "report"):
-        result = Result.load(recording.result_file)
+        result = analysis.Result.load(recording.result_file)
         redact: Callable[[str], str] = redaction_of(recording)
         if not redacted:
             redact = str
         elif not result.provenance.redacted:
             result = result.redact(redact)
         progress("drawing the page")
-        page = render(result, tables_of(recording), redact=redact)
+        page = report_room.render(result, tables_of(recording), redact=redact)
         files.write_whole(recording.report_file, page.encode())
     return recording.report_file
 
@@ -188,13 +182,13 @@ _HAS_ROWS = "capture-empty"
 """The rule that judges whether a recording has its target's work."""
 
 
-def require_rows(result: Result) -> None:
+def require_rows(result: "Result") -> None:
     """Raise InconclusiveError unless a recording of xctrace certainly has its target's work."""
     check = next(check for check in result.checks if check.rule == _HAS_ROWS)
-    if check.status is Status.FOUND:
+    if check.status is analysis.Status.FOUND:
         message = next(finding.message for finding in result.findings if finding.rule == _HAS_ROWS)
         raise InconclusiveError(message, hint=f"`tracekit list rules {_HAS_ROWS}` explains it.")
-    if check.status is not Status.PASSED and result.provenance.recorder == "xctrace":
+    if check.status is not analysis.Status.PASSED and result.provenance.recorder == "xctrace":
         raise InconclusiveError(
             f"Whether the target's work was recorded cannot be said: {check.reason}",
             hint="The warnings say why; `tracekit export` can be run again.",
@@ -231,7 +225,7 @@ def import_(
     `include` names the private parts of GPU frame captures that become tables. With `in_place`, the
     run has links to exports instead of copies; see `record.imports.bring`.
     """
-    return imports.bring(
+    return record_room.imports.bring(
         paths,
         output,
         target,
@@ -252,7 +246,7 @@ def recover(
     seconds: float | None = None,
 ) -> Recording:
     """Make a new run of the raw data in a bundle that was never saved; see `record.recover`."""
-    recording = recover_bundle(
+    recording = record_room.recover(
         source,
         output,
         progress,
@@ -267,13 +261,13 @@ def recover(
 
 def needed_tables() -> frozenset[str]:
     """Return the tables that metrics, rules and panels read."""
-    names = set(used_tables())
-    for panel in PANELS:
+    names = set(analysis.used_tables())
+    for panel in report_room.PANELS:
         names.update(panel.reads)
-    return frozenset(names & set(SCHEMAS))
+    return frozenset(names & set(tables_room.SCHEMAS))
 
 
-def wanted_tables(words: str) -> Choose:
+def wanted_tables(words: str) -> "Choose":
     """Return a function that chooses the schemas of a trace to export, by a comma-separated list.
 
     `needed` means the tables that metrics, rules and panels read, `all` everything that was
@@ -284,11 +278,11 @@ def wanted_tables(words: str) -> Choose:
     names = [part.strip() for part in words.split(",") if part.strip()]
     if not names:
         raise _no_table(words)
-    schemas = frozenset(names) - {NEEDED, ALL, *SCHEMAS}
+    schemas = frozenset(names) - {NEEDED, ALL, *tables_room.SCHEMAS}
     for schema in sorted(schemas):
         if "_" in schema:  # no schema of Apple's has one
             raise _no_table(schema)
-    tables = [name for name in names if name in SCHEMAS]
+    tables = [name for name in names if name in tables_room.SCHEMAS]
     spared_schemas = _schemas_to_spare()
 
     def choose_from(there: frozenset[str]) -> frozenset[str]:
@@ -296,11 +290,11 @@ def wanted_tables(words: str) -> Choose:
         if ALL in names:
             chosen |= there
         if NEEDED in names:
-            chosen |= tables_schemas.needed_schemas(needed_tables(), there) - spared_schemas
+            chosen |= tables_room.schemas.needed_schemas(needed_tables(), there) - spared_schemas
         for name in tables:
-            chosen |= tables_schemas.needed_schemas([name], there) or tables_schemas.first_sources(
-                name
-            )
+            chosen |= tables_room.schemas.needed_schemas(
+                [name], there
+            ) or tables_room.schemas.first_sources(name)
         return chosen
 
     return choose_from
@@ -308,7 +302,7 @@ def wanted_tables(words: str) -> Choose:
 
 def _no_table(name: str) -> UsageError:
     hint = "Use needed, all or names of tables."
-    near = find_similar(name, [NEEDED, ALL, *SCHEMAS])
+    near = find_similar(name, [NEEDED, ALL, *tables_room.SCHEMAS])
     if near:
         hint = f"Near are {', '.join(near)}."
     return UsageError(f"There is no table {name!r} to export.", hint=hint)
@@ -321,21 +315,22 @@ def _schemas_to_spare() -> frozenset[str]:
     """
     if _LABELS in needed_tables():
         return frozenset()
-    return tables_schemas.first_sources(_LABELS)
+    return tables_room.schemas.first_sources(_LABELS)
 
 
-def tables_of(recording: Recording, choice: Choice = OPEN) -> Tables:
+def tables_of(recording: Recording, choice: "Choice | None" = None) -> "Tables":
     """Return the normalized tables of the run, or of the chosen run of its trace."""
-    run, targets = imports.run_and_targets(recording, choice.run)
+    choice = choice or tables_room.Choice()
+    run, targets = record_room.requirements.run_and_targets(recording, choice.run)
     choice_of_run = replace(choice, run=run)
-    return Tables(recording.exports, targets, recording.tables, choice_of_run)
+    return tables_room.Tables(recording.exports, targets, recording.tables, choice_of_run)
 
 
 def redaction_of(recording: Recording) -> redaction.Redaction:
     """Return the redaction of this machine's names and of those in the recording's TOC."""
     private: list[tuple[str, str]] = []
     if recording.toc_file.exists():
-        for run in toc.read_toc(recording.toc_file).runs:
+        for run in tables_room.toc.read_toc(recording.toc_file).runs:
             private.append((run.device.get("name", ""), "<device>"))
             private.append((run.device.get("uuid", ""), "<uuid>"))
     return redaction.own_redaction(private)
@@ -351,13 +346,13 @@ def warn(recording: Recording, warnings: Sequence[str]) -> None:
 
 def _complete(recording: Recording) -> None:
     """Complete the provenance of a recording that was cut short from its TOC."""
-    run = toc.find_recorded_run(recording)
+    run = tables_room.toc.find_recorded_run(recording)
     if run is None:
         return
     provenance = recording.provenance()
     clock = provenance.clock
     if recording.bundle.exists() or not clock:
-        clock = event_export.trace_clock(recording, run)
+        clock = record_room.event_export.trace_clock(recording, run)
     targets = provenance.targets
     if run.target and not targets:
         targets = (run.target,)
@@ -376,14 +371,14 @@ def _complete(recording: Recording) -> None:
 
 def _note_virtual_device(recording: Recording) -> None:
     """Note that the machine is virtual if the GPU of its workload is, and warn of it."""
-    report = journal.fold(recording.journal_file)
+    report = workload_room.journal.fold(recording.journal_file)
     device_name = str(report.device.get("device_name", ""))
-    if report.backend != "metal" or not chips.is_virtual_device(device_name):
+    if report.backend != "metal" or not machine_room.chips.is_virtual_device(device_name):
         return
     provenance = recording.provenance()
     machine = provenance.machine | {"virtual": True}
     recording.save_provenance(replace(provenance, machine=machine))
-    warn(recording, (chips.VIRTUAL_GPU,))
+    warn(recording, (machine_room.chips.VIRTUAL_GPU,))
 
 
 def _look_for_rows(recording: Recording) -> None:
@@ -392,7 +387,7 @@ def _look_for_rows(recording: Recording) -> None:
         return
     provenance = recording.provenance()
     pids = [target.pid for target in provenance.targets]
-    has_target_rows, warnings = rows_of_target(recording, pids)
+    has_target_rows, warnings = record_room.rows_of_target(recording, pids)
     recording.save_provenance(replace(provenance, target_rows=has_target_rows))
     warn(recording, warnings)
 
@@ -405,7 +400,7 @@ def _seconds_between(started: str, end_date: str) -> float | None:
     return lasted.total_seconds()
 
 
-def _provenance(plan: Plan, recorder: Recorder) -> Provenance:
+def _provenance(plan: "Plan", recorder: "Recorder") -> Provenance:
     """Return the provenance of a recording that is about to begin.
 
     It has the plan's choices that the target and the recorder can follow.
@@ -415,18 +410,18 @@ def _provenance(plan: Plan, recorder: Recorder) -> Provenance:
     ).leave_out_unfollowed()
     if plan.workload is None:
         choices = replace(choices, warmup=None)
-    machine = describe() | circumstances()
-    warnings = find_ignored_options(plan, recorder)
+    machine = machine_room.describe() | machine_room.circumstances()
+    warnings = record_room.find_ignored_options(plan, recorder)
     if machine.get("virtual"):
-        warnings = (*warnings, chips.VIRTUAL_GPU)
+        warnings = (*warnings, machine_room.chips.VIRTUAL_GPU)
     provenance = Provenance(
         **choices.share_with(Provenance),
         tracekit=own_version(),
         created=make_timestamp(),
         recorder_version=recorder.version(),
         machine=machine,
-        capabilities=known_of(recorder),
-        git_commit=git_commit(Path.cwd()),
+        capabilities=record_room.known_of(recorder),
+        git_commit=machine_room.git_commit(Path.cwd()),
         warnings=warnings,
     )
     if plan.workload is None:
@@ -438,8 +433,8 @@ def _provenance(plan: Plan, recorder: Recorder) -> Provenance:
     return replace(provenance, workload=plan.workload.name, workloads=own_folder)
 
 
-def _with(provenance: Provenance, recorded: FinishedRecording) -> Provenance:
-    changes = merge_circumstances(provenance.machine, circumstances())
+def _with(provenance: Provenance, recorded: "FinishedRecording") -> Provenance:
+    changes = machine_room.merge_circumstances(provenance.machine, machine_room.circumstances())
     machine = provenance.machine | changes
     joined_warnings = (*provenance.warnings, *recorded.warnings)
     warnings = tuple(dict.fromkeys(joined_warnings))

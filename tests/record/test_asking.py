@@ -46,7 +46,7 @@ from tracekit.record.beliefs import (
 from tracekit.record.doctor.examine import keep
 from tracekit.record.doctor.interview import CommandRecord, GpuExperiment
 from tracekit.record.doctor.surroundings import DoctorSurroundings
-from tracekit.record.recorder import quiet
+from tracekit.record.progress import quiet
 
 Scenario = Callable[..., None]
 

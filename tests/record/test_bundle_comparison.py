@@ -16,7 +16,7 @@ from tracekit.base.errors import InputError
 from tracekit.base.files import notes_folder
 from tracekit.record.bundle_comparison import BundleComparison, ComparedTable, compare_bundle
 from tracekit.record.known_bundles import recall
-from tracekit.record.recorder import quiet
+from tracekit.record.progress import quiet
 from tracekit.record.xctrace.command import Completed
 from tracekit.record.xctrace.tool import ToolTimeouts, Xctrace
 from tracekit.tables.bundle.bundle import Bundle

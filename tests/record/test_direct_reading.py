@@ -21,7 +21,7 @@ from tracekit.base.files import notes_folder
 from tracekit.base.recording import Recording
 from tracekit.record import direct_reading as reading
 from tracekit.record.known_bundles import Checked, KnownBundles, recall, shape
-from tracekit.record.recorder import quiet
+from tracekit.record.progress import quiet
 from tracekit.record.target_rows import rows_of_target
 from tracekit.record.xctrace.command import Completed
 from tracekit.record.xctrace.exporting import NO_ROWS, choose_only

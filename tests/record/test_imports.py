@@ -19,7 +19,8 @@ from tracekit import pipeline
 from tracekit.analysis.result import Status
 from tracekit.base.errors import InputError, UsageError
 from tracekit.base.recording import Process, Recording
-from tracekit.record.imports import choose_run, run_and_targets
+from tracekit.record.imports import choose_run
+from tracekit.record.requirements import run_and_targets
 from tracekit.run import Run
 from tracekit.tables.bundle.errors import UnknownBundleError
 from tracekit.tables.notes import DirectNote

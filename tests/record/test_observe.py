@@ -16,13 +16,13 @@ from tracekit.base.errors import UsageError
 from tracekit.base.recording import Recording
 from tracekit.record.host.recorder import HostRecorder
 from tracekit.record.observe import find_ignored_options, request_for
+from tracekit.record.progress import quiet
 from tracekit.record.recorder import (
     Attach,
     ProgramLaunch,
     RecordingRequest,
     Warmed,
     journal_of,
-    quiet,
 )
 from tracekit.record.xctrace.exporting import choose_only
 from tracekit.record.xctrace.recorder import XctraceRecorder

@@ -16,7 +16,7 @@ from command_line import run
 from tracekit import open as open_run
 from tracekit.base.errors import InputError, RecordingError, ToolError
 from tracekit.base.recording import Provenance, Recording, Stage
-from tracekit.record.recorder import quiet
+from tracekit.record.progress import quiet
 from tracekit.record.recovery import recover
 from tracekit.record.xctrace.claim import Premises
 from tracekit.record.xctrace.recovering import find_raw_data, import_seconds

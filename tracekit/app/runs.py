@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from tracekit import pipeline
+from tracekit import pipeline, record
 from tracekit.app.sources import Source, find_sources, is_packed_bundle
 from tracekit.base import (
     InputError,
@@ -21,7 +21,7 @@ from tracekit.base import (
     outputs,
     unpacking,
 )
-from tracekit.record import Progress, imports, quiet
+from tracekit.record import Progress, quiet
 from tracekit.tables import exports, is_bundle
 
 _MOST = 1_000
@@ -172,9 +172,9 @@ def clear(recording: Recording) -> None:
 def choose_again(recording: Recording, choices: InputChoices) -> Recording:
     """Judge the chosen run of its trace and the chosen process from now on; return the run."""
     if choices.run is not None:
-        imports.choose_run(recording, choices.run)
+        record.imports.choose_run(recording, choices.run)
     if choices.target is not None:
-        imports.choose_target(recording, choices.target)
+        record.imports.choose_target(recording, choices.target)
     return recording
 
 

@@ -28,7 +28,7 @@ STDOUT = Path("-")
 
 @dataclass(frozen=True)
 class ErrorDocument:
-    """An error as JSON: what happened, what to do, and the exit code."""
+    """An error as JSON: the event, the remedy, and the exit code."""
 
     error: str
     hint: str

@@ -7,6 +7,7 @@ from . import inputs as inputs
 from . import opening as opening
 from . import patterns as patterns
 from . import recorders as recorders
+from . import requirements as requirements
 from . import throughput as throughput
 from .doctor.examine import Diagnosis as Diagnosis
 from .doctor.examine import examine as examine
@@ -15,10 +16,10 @@ from .doctor.examine import probe_machine as probe_machine
 from .doctor.surroundings import DoctorSurroundings as DoctorSurroundings
 from .gputrace import capture_gpu as capture_gpu
 from .observe import find_ignored_options as find_ignored_options
+from .progress import Progress as Progress
+from .progress import quiet as quiet
 from .recorder import FinishedRecording as FinishedRecording
-from .recorder import Progress as Progress
 from .recorder import Recorder as Recorder
-from .recorder import quiet as quiet
 from .recovery import recover as recover
 from .supervisor import Supervisor as Supervisor
 from .supervisor import size as size

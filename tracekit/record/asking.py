@@ -46,7 +46,7 @@ from tracekit.record.doctor.report_redaction import redact_report
 from tracekit.record.doctor.surroundings import DoctorSurroundings
 from tracekit.record.doctor.time_questions import REST_QUESTION, TIME_QUESTIONS
 from tracekit.record.known_bundles import recall
-from tracekit.record.recorder import Progress
+from tracekit.record.progress import Progress
 from tracekit.record.recorders import xctrace_here
 from tracekit.record.xctrace.claim import Premises, claim_machine
 

@@ -26,7 +26,7 @@ from tracekit.record.known_bundles import (
     recall,
     shape,
 )
-from tracekit.record.recorder import Progress
+from tracekit.record.progress import Progress
 from tracekit.record.recorders import xctrace_here
 from tracekit.record.supervisor import Supervisor
 from tracekit.record.xctrace.tool import Xctrace, read_version

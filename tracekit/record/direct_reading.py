@@ -11,7 +11,7 @@ part shows it in nothing else.
 import logging
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from tracekit.base import (
     InputError,
@@ -28,9 +28,8 @@ from tracekit.record.known_bundles import (
     recall,
     shape,
 )
-from tracekit.record.recorder import Progress
+from tracekit.record.progress import Progress
 from tracekit.record.xctrace import exporting
-from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.tool import read_version
 from tracekit.tables import (
     Bundle,
@@ -47,6 +46,9 @@ from tracekit.tables import (
     write_toc,
 )
 from tracekit.tables import toc as tables_toc
+
+if TYPE_CHECKING:
+    from tracekit.record.xctrace.recorder import XctraceRecorder
 
 log = logging.getLogger(__name__)
 
@@ -145,7 +147,7 @@ Xml = Literal["asked", "unchecked", "none"]
 
 
 def export(
-    recorder: XctraceRecorder,
+    recorder: "XctraceRecorder",
     recording: Recording,
     choose: exporting.Choose,
     progress: Progress,
@@ -245,7 +247,7 @@ def _list_schemas(toc_run: TocRun, run: BundleRun) -> _Schemas:
 
 
 def _export_tables(
-    recorder: XctraceRecorder,
+    recorder: "XctraceRecorder",
     recording: Recording,
     exported: frozenset[str],
     schemas: _Schemas,

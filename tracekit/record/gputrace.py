@@ -17,8 +17,8 @@ from tracekit.base import (
     system,
 )
 from tracekit.machine import describe, git_commit
-from tracekit.record.recorder import Progress, quiet
-from tracekit.record.recorders import GPUTRACE
+from tracekit.record.progress import Progress, quiet
+from tracekit.record.requirements import GPUTRACE
 from tracekit.record.xctrace.attached_worker import report_of, start_worker
 from tracekit.record.xctrace.command import own_environment
 from tracekit.workload import Plan, Spec, command, journal

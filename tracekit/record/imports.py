@@ -11,7 +11,6 @@ from tracekit.analysis import scope
 from tracekit.base import (
     InputError,
     InterruptedRunError,
-    Process,
     Provenance,
     Recording,
     RecordingError,
@@ -33,7 +32,7 @@ from tracekit.record.inputs import (
     name_of,
     recordings_of,
 )
-from tracekit.record.recorder import Progress
+from tracekit.record.progress import Progress
 from tracekit.record.recorders import choose, choose_used_schemas
 from tracekit.record.targets import with_target
 from tracekit.record.xctrace.exporting import Choose
@@ -144,31 +143,6 @@ def choose_target(recording: Recording, target: str) -> None:
         recording.save_provenance(new_provenance)
         for file in (recording.result_file, recording.report_file):
             file.unlink(missing_ok=True)
-
-
-def run_and_targets(
-    recording: Recording, number: int | None = None
-) -> tuple[int | None, frozenset[int]]:
-    """Return the run that tables are read of, and the pids of its targets.
-
-    `number` selects a run of its trace; None selects the recording's own run. Raise UsageError if
-    there is no such run.
-    """
-    provenance = recording.provenance()
-    if number is None or number == provenance.run:
-        return provenance.run, _pids_of(provenance.targets)
-    run, _ = tables_exports.select_run(
-        tables_exports.index(recording.exports), recording.exports, number
-    )
-    if run is None or provenance.recorder != "import":
-        return number, _pids_of(provenance.targets)
-    if run.target is None:
-        return number, frozenset()
-    return number, frozenset({run.target.pid})
-
-
-def _pids_of(targets: Sequence[Process]) -> frozenset[int]:
-    return frozenset(target.pid for target in targets)
 
 
 _REPLAYED = (

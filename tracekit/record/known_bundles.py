@@ -10,13 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import msgspec
 
 from tracekit.base import TracekitError, documents
 from tracekit.base import files as base_files
-from tracekit.tables import TableStore
+
+if TYPE_CHECKING:
+    from tracekit.tables import TableStore
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +47,7 @@ class KnownBundles:
     tables: Mapping[str, Checked] = field(default_factory=dict[str, Checked])
     format: int = FORMAT
 
-    def find_checked_table(self, store: TableStore) -> Checked | None:
+    def find_checked_table(self, store: "TableStore") -> Checked | None:
         """Return the result of a table's comparison, or None if it was not compared.
 
         A comparison without rows proves nothing for a table with rows.
@@ -58,7 +60,7 @@ class KnownBundles:
             return None
         return checked_table
 
-    def difference(self, store: TableStore) -> str:
+    def difference(self, store: "TableStore") -> str:
         """Return how a direct read differs from an export, empty if it does not."""
         checked_table = self.find_checked_table(store)
         if checked_table is None:
@@ -74,7 +76,7 @@ class _Formatted(Protocol):
 _Note = TypeVar("_Note", bound=_Formatted)
 
 
-def shape(store: TableStore) -> str:
+def shape(store: "TableStore") -> str:
     """Return a name for a table's schema and the types of its columns, as they are stored."""
     lines: list[str] = []
     for column in store.columns:
@@ -121,7 +123,7 @@ def keep_comparisons(memory: KnownBundles) -> None:
         log.warning("tables will be compared again: %s", error.message)
 
 
-def order_for_comparison(store: TableStore) -> tuple[bool, int]:
+def order_for_comparison(store: "TableStore") -> tuple[bool, int]:
     """Sort small tables before large ones, and empty tables last.
 
     Only the first table of each form is compared, so it should be small but have rows.

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from tracekit.base import Recording, RecordingChoices, choices
 from tracekit.machine import Machine, sampler, sources
+from tracekit.record.progress import Progress
 from tracekit.record.recorder import (
     Attach,
     Delayed,
     FinishedRecording,
     ProgramLaunch,
-    Progress,
     Recorder,
     RecordingRequest,
     Warmed,

@@ -21,10 +21,7 @@ from tracekit.base import (
     processes,
     programs,
 )
-
-# Called with a few words on the current work; the command line shows them, a script ignores them.
-Progress = Callable[[str], None]
-
+from tracekit.record.progress import Progress
 
 PATIENCE = "TRACEKIT_PATIENCE"
 
@@ -41,10 +38,6 @@ def patience(environment: Mapping[str, str] = os.environ) -> float:
             f"{PATIENCE} is {text!r}, not a number above 0.", hint="2 waits twice as long."
         )
     return factor
-
-
-def quiet(_: str) -> None:
-    """Ignore the progress."""
 
 
 @dataclass(frozen=True)

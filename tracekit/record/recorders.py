@@ -1,30 +1,33 @@
-"""The choice of a recorder, and the files that later stages require of a run."""
+"""The choice of a recorder that records, or that exports an earlier recording."""
 
 import shutil
+from typing import TYPE_CHECKING
 
-from tracekit.analysis import used_tables
-from tracekit.base import Recording, RecordingError, ToolError, files
-from tracekit.record.host.recorder import HostRecorder
+from tracekit import analysis, tables
+from tracekit.base import Recording, RecordingError, ToolError
 from tracekit.record.recorder import Recorder
-from tracekit.record.xctrace.exporting import Choose
-from tracekit.record.xctrace.recorder import XctraceRecorder
+from tracekit.record.requirements import require_timing
 from tracekit.record.xctrace.tool import Xctrace, find_xctrace, locate
-from tracekit.tables import SCHEMAS, DirectNote, exports, schemas
 
-GPUTRACE = "gputrace"  # not a recorder, but noted in its place in a run that Metal captured
+if TYPE_CHECKING:
+    from tracekit.record.xctrace.exporting import Choose
 
 
 def choose_used_schemas(there: frozenset[str]) -> frozenset[str]:
     """Return the schemas that metrics and rules make use of, of those that are there."""
-    return schemas.needed_schemas(used_tables() & set(SCHEMAS), there)
+    return tables.schemas.needed_schemas(analysis.used_tables() & set(tables.SCHEMAS), there)
 
 
-def choose(name: str, choose_schemas: Choose = choose_used_schemas) -> Recorder:
+def choose(name: str, choose_schemas: "Choose" = choose_used_schemas) -> Recorder:
     """Return the recorder of that name; `auto` is xctrace if this machine has it, else host.
 
     `choose_schemas` selects the schemas that it exports. Raise ToolError if xctrace was asked for
     by name, and cannot be used on this machine.
     """
+    # A command that asks for the state of a run, or of this machine, needs no recorder.
+    from tracekit.record.host.recorder import HostRecorder  # noqa: PLC0415
+    from tracekit.record.xctrace.recorder import XctraceRecorder  # noqa: PLC0415
+
     if name == "xctrace":
         return XctraceRecorder(xctrace_here(), choose_schemas)
     tool = None
@@ -45,7 +48,7 @@ def xctrace_here() -> Xctrace:
     return locate()
 
 
-def recorder_for(recording: Recording, choose_schemas: Choose) -> Recorder:
+def recorder_for(recording: Recording, choose_schemas: "Choose") -> Recorder:
     """Return the recorder that can export the run's bundle, limited to the chosen schemas.
 
     Raise RecordingError if the run has no bundle, or one that is read directly on a machine without
@@ -53,9 +56,9 @@ def recorder_for(recording: Recording, choose_schemas: Choose) -> Recorder:
     """
     require_timing(recording)
     if recording.host_bundle.is_dir():
-        return HostRecorder()
+        return choose("host")
     if recording.bundle.exists():
-        if DirectNote.read(recording.exports) is not None and find_xctrace() is None:
+        if tables.DirectNote.read(recording.exports) is not None and find_xctrace() is None:
             raise RecordingError(
                 f"{recording.folder} needs no export: its tables are read from its bundle.",
                 hint="Go on with `tracekit analyze`.",
@@ -69,35 +72,3 @@ def recorder_for(recording: Recording, choose_schemas: Choose) -> Recorder:
     if recording.exports.is_dir():
         hint = "Its tables were exported before: go on with `tracekit analyze`."
     raise RecordingError(f"{recording.folder} has no bundle to export{reason}.", hint=hint)
-
-
-def require_timing(recording: Recording) -> None:
-    """Raise RecordingError if the run is a GPU frame capture, in which nothing was timed."""
-    if recording.provenance().recorder == GPUTRACE:
-        raise RecordingError(
-            f"{recording.folder} is a GPU frame capture: nothing of it was timed, so there is "
-            "nothing to measure.",
-            hint=f"`tracekit open {recording.folder}` opens it in Xcode; to measure, record "
-            "without --gputrace.",
-        )
-
-
-def require_exports(recording: Recording) -> None:
-    """Raise RecordingError if the run has no exports, so that there is nothing to analyze."""
-    exported_files = set(exports.export_files(recording.exports))
-    is_pruned = (recording.exports / exports.PRUNED_NOTE).exists()
-    note = DirectNote.read(recording.exports)
-    if not exported_files and not is_pruned and note is None:
-        raise RecordingError(
-            f"{recording.folder} has no exports to analyze.",
-            hint=f"Run `tracekit export {files.quote_path(recording.folder)}` first.",
-        )
-    if note is None:
-        return
-    bundle = note.path(recording.exports)
-    has_exports = is_pruned or exported_files - {recording.toc_file}
-    if not bundle.exists() and not has_exports:
-        raise RecordingError(
-            f"The tables of {recording.folder} are read from {bundle}, which is not there.",
-            hint="Put the bundle back, or import it again.",
-        )

@@ -25,7 +25,7 @@ from tracekit.base import (
 )
 from tracekit.record.imports import describe_import, open_tables
 from tracekit.record.inputs import name_of
-from tracekit.record.recorder import Progress
+from tracekit.record.progress import Progress
 from tracekit.record.recorders import choose_used_schemas, xctrace_here
 from tracekit.record.supervisor import Supervisor, size
 from tracekit.record.xctrace.claim import Premises, refuse_rivals, rivals

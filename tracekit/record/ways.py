@@ -29,7 +29,8 @@ from tracekit.record.doctor.examine import resolve_plan
 from tracekit.record.doctor.surroundings import DoctorSurroundings
 from tracekit.record.known_bundles import note_file, read_note
 from tracekit.record.observe import observe, request_for
-from tracekit.record.recorder import FinishedRecording, NoProcessError, Progress, Recorder
+from tracekit.record.progress import Progress
+from tracekit.record.recorder import FinishedRecording, NoProcessError, Recorder
 from tracekit.record.target_rows import read_gpu_intervals
 from tracekit.record.xctrace.attached_worker import errors_file
 from tracekit.record.xctrace.exporting import GPU_INTERVALS, choose_only

@@ -31,7 +31,6 @@ from .notes import DirectNote as DirectNote
 from .of_bundle import leave_in_place as leave_in_place
 from .of_bundle import losses_of_run as losses_of_run
 from .of_bundle import tables_of_bundle as tables_of_bundle
-from .place import OPEN as OPEN
 from .place import Choice as Choice
 from .schema import ColumnKind as ColumnKind
 from .schemas import SCHEMAS as SCHEMAS

@@ -15,14 +15,12 @@ from pathlib import Path
 import pandas as pd
 
 from tracekit.base import InputError, Recording
+from tracekit.tables import captures
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.store import TableStore, run_folder, store_folder
 from tracekit.tables.bundle.errors import name_bundle
 from tracekit.tables.bundle.run_info import worded_attributes
-from tracekit.tables.captures.opening import SUFFIX as CAPTURE_SUFFIX
-from tracekit.tables.captures.opening import open_capture, stamp_capture
-from tracekit.tables.captures.rows import list_schemas, make_frame
 from tracekit.tables.losses import Loss
 from tracekit.tables.place import Choice, Stamp, TablePlace, describe_table, stamp, tables_at
 from tracekit.tables.toc import Toc, TocTable
@@ -131,7 +129,7 @@ class CaptureTable:
     def stamp(self) -> Stamp:
         """Return one stamp for all files that its rows are read from."""
         try:
-            return stamp_capture(self.bundle)
+            return captures.stamp_capture(self.bundle)
         except OSError as error:
             raise InputError(f"{self.bundle} cannot be read: {error.strerror}.") from error
 
@@ -148,7 +146,7 @@ class CaptureTable:
 
     def read(self) -> tuple[pd.DataFrame, tuple[Loss, ...]]:
         """Return its rows as a flat table, and the losses of reading the capture."""
-        return make_frame(open_capture(self.bundle), self.schema)
+        return captures.make_frame(captures.open_capture(self.bundle), self.schema)
 
 
 TableRef = Path | Stored | CaptureTable
@@ -171,7 +169,7 @@ def is_bundle(path: Path) -> bool:
 
     A folder with a `recording.json` is that of a run, whatever its name.
     """
-    is_trace_folder = path.suffix.lower() in {SUFFIX, CAPTURE_SUFFIX} and path.is_dir()
+    is_trace_folder = path.suffix.lower() in {SUFFIX, captures.SUFFIX} and path.is_dir()
     return is_trace_folder and not Recording(path).provenance_file.exists()
 
 
@@ -259,8 +257,8 @@ def tables_in(
 
 def tables_in_capture(bundle: Path, include: Sequence[str] = ()) -> Iterator[Listed]:
     """Yield the tables of a GPU frame capture; raise BundleError if its index is damaged."""
-    open_capture(bundle)
-    for number, schema in enumerate(list_schemas(include), start=1):
+    captures.open_capture(bundle)
+    for number, schema in enumerate(captures.list_schemas(include), start=1):
         ref = CaptureTable(bundle, schema, tuple(include))
         yield Listed(ref, schema, TablePlace(None, None, number), {}, rows=True)
 

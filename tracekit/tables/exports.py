@@ -20,7 +20,7 @@ from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.container.store import Unreadable
 from tracekit.tables.bundle.errors import name_bundle
 from tracekit.tables.bundle.run_info import toc_of
-from tracekit.tables.captures.opening import is_capture
+from tracekit.tables.captures.place import is_capture
 from tracekit.tables.direct import (
     Listed,
     Stored,

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tracekit.base import RecordingError, UsageError
+from tracekit.tables import captures
 from tracekit.tables.bundle.run_info import issues_of, losses_of, write_toc
-from tracekit.tables.captures.opening import is_capture, open_capture
 from tracekit.tables.direct import open_bundle
 from tracekit.tables.exports import index, select_run
 from tracekit.tables.losses import Loss, report
@@ -21,8 +21,8 @@ def leave_in_place(bundle: Path, exports: Path, include: Sequence[str] = ()) -> 
     this can be moved. A GPU frame capture has no table of contents; `include` names its private
     parts that become tables. A bundle that cannot be read is an InputError.
     """
-    if is_capture(bundle):
-        open_capture(bundle)
+    if captures.is_capture(bundle):
+        captures.open_capture(bundle)
         name = _place_next_to(bundle, exports)
         DirectNote(name, include=tuple(include)).save(exports)
         return
@@ -63,7 +63,7 @@ def tables_of_bundle(bundle: Path, choice: Choice = OPEN, include: Sequence[str]
     `include` names the private parts of a GPU frame capture that become tables: "source",
     "buffers". A run that is not there is a UsageError, a bundle that cannot be read an InputError.
     """
-    if is_capture(bundle):
+    if captures.is_capture(bundle):
         return Tables(bundle, only=choice, include=include)
     if include:
         raise UsageError(

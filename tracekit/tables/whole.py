@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tracekit.base import InputError, Wholeness
+from tracekit.tables import captures
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.container.store import Unreadable, run_folder
 from tracekit.tables.bundle.errors import UnknownBundleError
 from tracekit.tables.bundle.run_info import run_info, toc_of
-from tracekit.tables.captures.opening import is_capture, open_capture
 from tracekit.tables.direct import Listed, Stored, open_bundle, tables_in
 from tracekit.tables.flat import TableSelection, read_pieces
 from tracekit.tables.losses import Flaw, Severity, collecting
@@ -22,7 +22,7 @@ def examine_bundle(path: Path, progress: Callable[[str], None]) -> Wholeness:
     A file that no reader of tables reads is not examined. The wholeness of a bundle of an unknown
     layout is unknown.
     """
-    if is_capture(path):
+    if captures.is_capture(path):
         return _examine_capture(path)
     try:
         bundle = open_bundle(path)
@@ -54,7 +54,7 @@ def examine_bundle(path: Path, progress: Callable[[str], None]) -> Wholeness:
 def _examine_capture(path: Path) -> Wholeness:
     """Read a GPU frame capture, and count the bytes that its format does not explain."""
     try:
-        capture = open_capture(path)
+        capture = captures.open_capture(path)
         with collecting():  # losses are returned as faults
             losses = capture.losses
     except InputError as error:

@@ -16,7 +16,7 @@ from tracekit.record.doctor.gpu_questions import GPU_QUESTIONS
 from tracekit.record.doctor.interpreters import Interpreter, find_interpreters
 from tracekit.record.doctor.interview import GpuExperiment
 from tracekit.record.doctor.surroundings import DoctorSurroundings
-from tracekit.record.recorder import quiet
+from tracekit.record.progress import quiet
 
 Scenario = Callable[..., None]
 AS_BELIEVED, DIFFERS, NOT_ANSWERED = AnswerVerdict

@@ -14,7 +14,7 @@ from tracekit.record.host import exports
 from tracekit.record.host.recorder import HostRecorder
 from tracekit.record.host.sampler import ProcessSample
 from tracekit.record.host.session import HostSession, load_session, write_toc
-from tracekit.record.recorder import quiet
+from tracekit.record.progress import quiet
 from tracekit.tables.cache import keep_exported_tables
 from tracekit.tables.exports import PrunedExport, note_pruned_exports
 from tracekit.tables.headers import TableHeader

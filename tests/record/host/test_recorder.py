@@ -23,12 +23,12 @@ from tracekit.record.host import recorder as host
 from tracekit.record.host.recorder import End, HostRecorder
 from tracekit.record.host.sampler import ProcessSample, Sampler, process_name, read_samples
 from tracekit.record.host.session import HostSession, load_session
+from tracekit.record.progress import quiet
 from tracekit.record.recorder import (
     Attach,
     FinishedRecording,
     ProgramLaunch,
     RecordingRequest,
-    quiet,
     running,
 )
 from tracekit.tables.tables import Tables

@@ -23,10 +23,10 @@ from tracekit.record.doctor.checks import (
     unknown,
     warning,
 )
-from tracekit.record.doctor.probe import probe
 from tracekit.record.doctor.surroundings import DoctorSurroundings
 from tracekit.record.known_bundles import KnownBundles, note_file, read_note, recall
-from tracekit.record.recorder import Progress, Recorder, quiet
+from tracekit.record.progress import Progress, quiet
+from tracekit.record.recorder import Recorder
 from tracekit.record.recorders import choose, xctrace_here
 from tracekit.record.xctrace.command import NO_COUNTERS, WAYS_TO_COUNTERS
 from tracekit.record.xctrace.tool import read_version
@@ -306,6 +306,8 @@ def probe_machine(
 
     Raise ToolError without xctrace, and on a virtual machine.
     """
+    from tracekit.record.doctor.probe import probe  # noqa: PLC0415  few examinations record
+
     surroundings.machine.require_chip("A probe")
     progress("Xcode")
     xctrace_here()

@@ -16,7 +16,8 @@ from tracekit.base import (
     make_timestamp,
 )
 from tracekit.record.observe import request_for
-from tracekit.record.recorder import Progress, Recorder, quiet
+from tracekit.record.progress import Progress, quiet
+from tracekit.record.recorder import Recorder
 from tracekit.record.target_rows import count_samples
 from tracekit.record.xctrace.exporting import counter_set
 from tracekit.tables import Tables, toc

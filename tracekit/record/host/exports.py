@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from tracekit.base import Process, Recording, files
 from tracekit.record.host.sampler import ProcessSample, read_samples
 from tracekit.record.host.session import HostSession, load_session, write_toc
-from tracekit.record.recorder import Progress
+from tracekit.record.progress import Progress
 from tracekit.record.throughput import read_output
 from tracekit.tables import SCHEMAS, ColumnKind
 from tracekit.tables import exports as tables_exports

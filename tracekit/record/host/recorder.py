@@ -28,12 +28,12 @@ from tracekit.machine import describe
 from tracekit.record.host.exports import export
 from tracekit.record.host.sampler import Sampler, process_name
 from tracekit.record.host.session import HostSession, close, prepare_bundle
+from tracekit.record.progress import Progress
 from tracekit.record.recorder import (
     Attach,
     Delayed,
     FinishedRecording,
     ProgramLaunch,
-    Progress,
     RecordingRequest,
     Warmed,
     running,

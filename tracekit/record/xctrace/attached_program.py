@@ -5,7 +5,8 @@ import signal
 from dataclasses import dataclass
 
 from tracekit.base import Recording, ToolError, processes, system
-from tracekit.record.recorder import Attach, Delayed, Progress, start_error
+from tracekit.record.progress import Progress
+from tracekit.record.recorder import Attach, Delayed, start_error
 from tracekit.record.supervisor import Supervisor
 from tracekit.record.xctrace.attached_worker import errors_file
 from tracekit.record.xctrace.command import own_environment

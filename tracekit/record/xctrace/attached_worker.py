@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracekit.base import Recording, ToolError, UsageError, documents, processes
-from tracekit.record.recorder import Attach, Progress, Warmed, start_error
+from tracekit.record.progress import Progress
+from tracekit.record.recorder import Attach, Warmed, start_error
 from tracekit.record.xctrace.command import own_environment
 from tracekit.record.xctrace.command_line import RecordedSubject
 from tracekit.record.xctrace.launched_worker import STATES, read_report

@@ -14,7 +14,8 @@ import psutil
 
 from tracekit.base import Process, Recording, processes, system
 from tracekit.machine import Machine
-from tracekit.record.recorder import ProgramLaunch, Progress, RecordingRequest, start_error
+from tracekit.record.progress import Progress
+from tracekit.record.recorder import ProgramLaunch, RecordingRequest, start_error
 from tracekit.record.supervisor import size
 from tracekit.record.xctrace.attached_worker import WorkerTimeouts, set_aside
 from tracekit.record.xctrace.claim import MachineClaim, Premises, staging_files

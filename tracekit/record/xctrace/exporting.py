@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tracekit.base import Recording, ToolError
-from tracekit.record.recorder import Progress
+from tracekit.record.progress import Progress
 from tracekit.record.xctrace.command import NO_COUNTERS, WAYS_TO_COUNTERS
 from tracekit.record.xctrace.command_line import TemplateSelection
 from tracekit.record.xctrace.tool import Xctrace

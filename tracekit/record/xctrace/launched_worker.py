@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import msgspec
 
 from tracekit.base import Recording
-from tracekit.record.recorder import ProgramLaunch, Progress
+from tracekit.record.progress import Progress
+from tracekit.record.recorder import ProgramLaunch
 from tracekit.record.xctrace.command_line import RecordedSubject
 from tracekit.record.xctrace.progress import RecordingState, RecordingTranscript
 from tracekit.record.xctrace.recording_process import Deadlines

@@ -23,12 +23,12 @@ from tracekit.base import (
     processes,
 )
 from tracekit.record.event_export import align
+from tracekit.record.progress import Progress
 from tracekit.record.recorder import (
     Attach,
     Delayed,
     FinishedRecording,
     ProgramLaunch,
-    Progress,
     RecordingRequest,
     Target,
     Warmed,

@@ -1,20 +1,10 @@
 """GPU frame captures (`.gputrace`), read from their own bytes, without Apple's tools.
 
 `open_capture` returns a `FrameCapture`: calls, objects, compiled code and contents. The tables of a
-run or a bundle are made of it. Layout: docs/explanation/gpu-frame-captures.md.
+run or a bundle are made of it. Layout: docs/explanation/gpu-frame-captures.md. `__init__.pyi` lists
+the names for other modules; their readers are imported when a capture is opened.
 """
 
-from tracekit.tables.captures.capture import FrameCapture
-from tracekit.tables.captures.opening import SUFFIX, is_capture, open_capture
-from tracekit.tables.captures.redact import RedactedCapture, redact_capture
-from tracekit.tables.captures.rows import INCLUDABLE
+import lazy_loader
 
-__all__ = [
-    "INCLUDABLE",
-    "SUFFIX",
-    "FrameCapture",
-    "RedactedCapture",
-    "is_capture",
-    "open_capture",
-    "redact_capture",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

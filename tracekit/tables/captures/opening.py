@@ -1,29 +1,12 @@
-"""GPU frame captures as folders: recognized, opened once, and opened again if a file changes."""
+"""Open a GPU frame capture once, and again if a file of it changes."""
 
 from functools import lru_cache
 from pathlib import Path
 
 from tracekit.base import InputError
 from tracekit.tables.captures.capture import FrameCapture
-from tracekit.tables.place import Stamp, stamp
-
-SUFFIX = ".gputrace"
-
-
-def is_capture(path: Path) -> bool:
-    """Return whether a path is a folder with the suffix of a GPU frame capture."""
-    return path.suffix.lower() == SUFFIX and path.is_dir()
-
-
-def stamp_capture(bundle: Path) -> Stamp:
-    """Return one stamp for all files of a capture; raise OSError if it is not there."""
-    stamps = [stamp(path) for path in sorted(bundle.iterdir()) if path.is_file()]
-    return Stamp(
-        size=sum(mark.size for mark in stamps),
-        modified=max((mark.modified for mark in stamps), default=0),
-        changed=max((mark.changed for mark in stamps), default=0),
-        inode=hash(tuple(mark.inode for mark in stamps)) & 0x7FFFFFFFFFFFFFFF,
-    )
+from tracekit.tables.captures.place import stamp_capture
+from tracekit.tables.place import Stamp
 
 
 def open_capture(bundle: Path) -> FrameCapture:

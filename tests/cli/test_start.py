@@ -1,0 +1,52 @@
+"""The start of a command: how many of our modules it imports, and which libraries it leaves out."""
+
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FRAMES = ("pandas", "pyarrow")
+READERS = (*FRAMES, "numpy", "lxml")
+PAGES = ("jinja2",)
+STORES = ("sqlalchemy", "duckdb")
+# The greatest number of our own modules, and the libraries that must not be among all modules.
+BUDGETS: dict[str, tuple[int, tuple[str, ...]]] = {
+    "--help": (16, (*READERS, *PAGES, *STORES, "rich", "msgspec", "psutil", "pydantic")),
+    "analyze --help": (40, (*READERS, *PAGES, *STORES, "rich", "psutil")),
+    "list rules": (40, (*READERS, *PAGES, *STORES)),
+    "doctor": (75, (*READERS, *PAGES, *STORES)),
+    "nightly history --history none.db": (60, (*FRAMES, "lxml", *PAGES)),
+    "tables RUN": (105, (*PAGES, *STORES, "psutil")),
+    "query 'select 1' RUN": (205, (*PAGES, "sqlalchemy", "psutil")),
+    "analyze RUN": (260, (*STORES, "tracekit.report.render", "tracekit.record.recorders")),
+    "report RUN": (300, (*STORES, "tracekit.record.recorders")),
+}
+_PROGRAM = (
+    "import json, sys\n"
+    "from tracekit.cli.main import main\n"
+    "try: main(sys.argv[1:])\n"
+    "except SystemExit: pass\n"
+    "sys.stdout.write('\\n' + json.dumps(list(sys.modules)))"
+)
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("line", BUDGETS)
+def test_a_command_imports_few_modules(line: str, imported: Path, tmp_path: Path) -> None:
+    arguments = [str(imported) if word == "RUN" else word for word in shlex.split(line)]
+    completion = subprocess.run(
+        [sys.executable, "-c", _PROGRAM, *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+    )
+    assert "Traceback" not in completion.stderr
+    modules: list[str] = json.loads(completion.stdout.splitlines()[-1])
+    own_modules = [name for name in modules if name.partition(".")[0] == "tracekit"]
+    limit, unused = BUDGETS[line]
+    assert set(unused) & set(modules) == set()
+    assert len(own_modules) <= limit, "import a module in the function that uses it"

@@ -1,0 +1,10 @@
+from .capture import FrameCapture as FrameCapture
+from .opening import open_capture as open_capture
+from .place import SUFFIX as SUFFIX
+from .place import is_capture as is_capture
+from .place import stamp_capture as stamp_capture
+from .redact import RedactedCapture as RedactedCapture
+from .redact import redact_capture as redact_capture
+from .rows import INCLUDABLE as INCLUDABLE
+from .rows import list_schemas as list_schemas
+from .rows import make_frame as make_frame
