@@ -60,18 +60,18 @@ class _Devices:
 
     def run(self, device: int, earliest_start: int, gap: int, length: int) -> int:
         """Run a command buffer of the target on a device and return its end."""
-        self._run_rivals(device, earliest_start)
-        started = earliest_start
-        if device in self._free_times:
-            started = max(started, self._free_times[device] + gap)
-        ended = started + length
-        free_time = self._free_times.get(device, 0)
-        self._free_times[device] = max(free_time, ended)
+        if self._rivals.get(device):
+            self._run_rivals(device, earliest_start)
+        ended = earliest_start + length
+        free_time = self._free_times.get(device)
+        if free_time is not None:
+            ended = max(ended, free_time + gap + length)
+        self._free_times[device] = max(free_time or 0, ended)
         return ended
 
     def _run_rivals(self, device: int, started: int) -> None:
         """Run the work of other processes that comes before a command buffer could start."""
-        waiting = self._rivals.get(device, [])
+        waiting = self._rivals[device]
         free_time = self._free_times.get(device, 0)
         while waiting and waiting[-1][0] <= max(started, free_time):
             arrival, length = waiting.pop()

@@ -93,9 +93,9 @@ class Files:
             raise self.make_damage_error(name, f"cannot be read ({error.strerror})") from error
 
     def _refuse_links(self, name: str) -> None:
-        place = self.bundle
+        place = os.fspath(self.bundle)
         for part in PurePosixPath(name).parts:
-            place /= part
+            place = os.path.join(place, part)  # noqa: PTH118  a third of the time of Path
             try:
                 mode = os.lstat(place).st_mode
             except OSError as error:

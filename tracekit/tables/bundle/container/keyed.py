@@ -55,6 +55,7 @@ class Archive:
             raise ArchiveError("is not a keyed archive")
         self._objects = cast("list[Value]", objects)
         self._top = cast("dict[str, Value]", top)
+        self._dictionaries: dict[int, tuple[Mapping[str, Value], dict[Any, Value]]] = {}
 
     @property
     def root(self) -> Value:
@@ -90,8 +91,16 @@ class Archive:
             return None
         is_dictionary = "NS.keys" in resolved_node and "NS.objects" in resolved_node
         if is_dictionary and key not in resolved_node:
-            return self.resolve(self.mapping(resolved_node).get(key))
+            return self.resolve(self._read_dictionary(resolved_node).get(key))
         return self.resolve(resolved_node.get(key))
+
+    def _read_dictionary(self, node: Mapping[str, Value]) -> dict[Any, Value]:
+        """Return the mapping of a dictionary, which is made once for all of its parts."""
+        entry = self._dictionaries.get(id(node))
+        if entry is None:
+            entry = (node, self.mapping(node))  # the node stays, so that no other has its id
+            self._dictionaries[id(node)] = entry
+        return entry[1]
 
     def integer(self, node: Value) -> int | None:
         """Return an integer, archived as a number or as its decimal text; None if it is neither."""
