@@ -1,9 +1,8 @@
-"""Take the pictures of the docs again: `uv run python docs/images/make.py [MONTH]`.
+"""Take the pictures of the docs again: `uv run python docs/images/make.py`.
 
-MONTH is a folder that `tests/nightly/simulations/thirty_nights.py --output` made; without it the
-picture of its trend page stays as it is. Records `paged` twice with the host recorder, has the
-labelled corpus make a trace of a GPU that waits, takes the packaged recordings, and photographs
-their pages with the Chromium that is installed. `--gallery` photographs the packaged ones alone.
+Records `paged` twice with the host recorder, has the labelled corpus make a trace of a GPU that
+waits, takes the packaged recordings and the made-up nights of the tests, and photographs their
+pages with the Chromium that is installed. `--gallery` photographs the packaged ones alone.
 """
 
 import shutil
@@ -16,6 +15,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from tracekit import app, pipeline
 from tracekit.base import Recording
+from tracekit.nightly.trend.page import render_trend
 from tracekit.workload import Plan, find
 
 HERE = Path(__file__).parent
@@ -79,6 +79,25 @@ def photograph_packaged(browser: Browser, folder: Path) -> None:
         window.screenshot(path=HERE / f"{README_PICTURE.get(name, f'demo-{name}')}.png")
 
 
+def made_trend(page: Path) -> Path:
+    """Write the page of forty nights of the tests, in which nothing was measured."""
+    sys.path.insert(0, str(ROOT / "tests" / "harness"))
+    import made_nights  # noqa: PLC0415  the path of the tests is known now
+
+    history = made_nights.history()
+    html = render_trend(
+        history.series,
+        history.nights,
+        history.accepted,
+        missed=history.missed_nights,
+        now=made_nights.NOW,
+        redact=str,
+        links=str,
+    )
+    page.write_text(html, encoding="utf-8")
+    return page
+
+
 def main() -> None:
     """Record and photograph."""
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
@@ -106,9 +125,8 @@ def main() -> None:
         window.locator("#findings a[href^='#']").first.click()
         window.wait_for_timeout(500)
         window.screenshot(path=HERE / "timeline-evidence.png")
-        for month in sys.argv[1:]:
-            trend = opened(browser, Path(month).resolve() / "nights" / "trend.html", *TREND)
-            trend.screenshot(path=HERE / "trend-light.png")
+        trend = opened(browser, made_trend(folder / "trend.html"), *TREND)
+        trend.screenshot(path=HERE / "trend-light.png")
         browser.close()
 
 

@@ -10,6 +10,7 @@ from report_runs import host_run, profiled_run, replayed_run, served_run
 from tracekit import compare, pipeline
 from tracekit.analysis.result import Better, Measurement, Result, RuleCheck, Status
 from tracekit.base.recording import Process, Provenance
+from tracekit.fleet import index
 from tracekit.fleet.batch.page import render_batch
 from tracekit.fleet.batch.results import BatchRow, RowFinding
 from tracekit.nightly.trend.page import render_trend
@@ -107,6 +108,14 @@ def make_batch(_: Path) -> str:
     return render_batch(rows, "out", redact=str)
 
 
+def make_index(folder: Path) -> str:
+    """The page of a folder with a run that is well and one that is not."""
+    runs = folder / "runs"
+    for name, trace in {"good": Trace(2), "slow": Trace(4, FAULTS)}.items():
+        make_run(runs / name, trace)
+    return index.write_index(runs).read_text("utf-8")
+
+
 def make_trend(_: Path) -> str:
     history = made_nights.history()
     return render_trend(
@@ -123,6 +132,7 @@ KINDS = {
     "comparison": make_comparison,
     "batch": make_batch,
     "trend": make_trend,
+    "runs of a folder": make_index,
     "host recording": make_host_recording,
     "serving": make_serving,
     "replay": make_replay,

@@ -1,4 +1,4 @@
-"""Summaries of documents: at most 2 kB of JSON, and ten lines of text, for agents and people.
+"""Summaries of documents: at most 2 kB of JSON, for agents; `summary` has the lines for people.
 
 A summary keeps what decides: verdict, causes as numbers, and what could not be judged with each
 reason once. Windows of a finding are a number; `--evidence ID` prints them. If a summary would be
@@ -15,7 +15,7 @@ import msgspec
 
 import tracekit.compare as comparison
 from tracekit import analysis, nightly, record
-from tracekit.base import InconclusiveError, UsageError, Verdict, units
+from tracekit.base import InconclusiveError, UsageError, Verdict
 
 MOST_BYTES = 2000
 _WORDS = 160  # characters of a sentence
@@ -207,26 +207,6 @@ def verdict_of(result: "analysis.Result") -> str:
     return result.summarize_checks()
 
 
-def summary_lines(result: "analysis.Result", name: str) -> list[str]:
-    """Return a result in at most ten lines: verdict, target, numbers, findings, open checks."""
-    summary = summarize_result(result, name)
-    lines = [verdict_of(result)]
-    lines.append(f"target      {summary.target or units.unavailable('none is known')}")
-    numbers = [
-        f"{number.name} {units.quantity(number.value, number.unit)}"
-        for number in summary.numbers[:4]
-    ]
-    lines.append(f"numbers     {', '.join(numbers) or 'none'}")
-    shown_findings = result.findings[:3]
-    lines += [_describe_finding(finding) for finding in shown_findings]
-    if len(result.findings) > len(shown_findings):
-        lines.append(f"            and {len(result.findings) - len(shown_findings)} more findings")
-    counts = [f"{number} {status}" for status, number in summary.checks.items()]
-    lines.append(f"checks      {', '.join(counts)}")
-    reasons = [f"not judged  {reason.count}: {reason.reason}" for reason in summary.not_judged[:2]]
-    return [*lines, *reasons]
-
-
 @dataclass(frozen=True)
 class EvidenceWindow:
     """A window that shows a finding; times in ns of the trace."""
@@ -245,11 +225,6 @@ class EvidenceDocument:
     rule: str
     evidence: tuple[EvidenceWindow, ...]
     format: int = 1
-
-
-def _describe_finding(finding: "analysis.Finding") -> str:
-    saving = finding.describe_saving()
-    return f"{finding.severity:<10}  {finding.rule}: {finding.cause}.{saving}"
 
 
 def select_rule(result: "analysis.Result", rule: str) -> "analysis.Result":

@@ -1,4 +1,4 @@
-"""A run's result in six lines: the verdict, the target, three findings, the open checks."""
+"""A run's result in at most eight lines: verdict, target, numbers, findings, open checks."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from tracekit.base import Provenance
 from tracekit.tables import Severity
 
 MOST_FINDINGS = 3
+MOST_NUMBERS = 4
 _LONGEST = 120  # letters of a line
 
 
@@ -18,12 +19,13 @@ class RunSummary:
     """The lines of a summary, each a sentence without line breaks.
 
     `made_by` says how a recording came about that no machine made; empty for any other. `target`
-    names the process and the reason for this choice, or the reason why none is known. `not_judged`
-    is empty if every check could be made.
+    names the process and the reason for this choice, or the reason why none is known. `numbers` is
+    empty if none is known, and `not_judged` if every check could be made.
     """
 
     verdict: str
     target: str
+    numbers: str
     findings: tuple[str, ...]
     not_judged: str
     made_by: str = ""
@@ -34,6 +36,8 @@ class RunSummary:
         lines = [("verdict", self.verdict), ("target", self.target)]
         if self.made_by:
             lines.insert(0, ("made", self.made_by))
+        if self.numbers:
+            lines.append(("numbers", self.numbers))
         lines += [("finding", finding) for finding in self.findings]
         if self.not_judged:
             lines.append(("not judged", self.not_judged))
@@ -46,6 +50,7 @@ def summarize(result: Result) -> RunSummary:
     return RunSummary(
         verdict=_state_verdict(result),
         target=describe_target(result.provenance),
+        numbers=_list_numbers(result),
         findings=tuple(map(_describe_finding, first_findings)),
         not_judged=_describe_open_checks(result),
         made_by=result.provenance.made,
@@ -78,6 +83,16 @@ def describe_target(provenance: Provenance) -> str:
     elif not reason:
         reason = "it is the program that was recorded."
     return f"{name}: {reason}"
+
+
+def _list_numbers(result: Result) -> str:
+    key_numbers = result.key_numbers()
+    numbers = [
+        f"{measurement.name} {key_numbers[measurement.name]}"
+        for measurement in (*result.metrics, *result.results)
+        if measurement.value is not None and measurement.name in key_numbers
+    ]
+    return ", ".join(numbers[:MOST_NUMBERS])
 
 
 def _describe_finding(finding: Finding) -> str:

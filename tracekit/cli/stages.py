@@ -241,7 +241,7 @@ def _require_single(recordings: Sequence[Recording], *, json: bool) -> None:
         )
 
 
-Summary = Annotated[bool, flag("--summary", "Print ten lines about the result; write nothing.")]
+Summary = Annotated[bool, flag("--summary", "Print the lines about the result; write nothing.")]
 
 
 def report(
@@ -260,10 +260,12 @@ def report(
 
     Everything that the page needs and is missing is made first. A recording that is not a run yet
     becomes one: that of X.trace, of X.zip or of exports called X is X-run, next to it, and is
-    found again. Prints the path of the page and, in six lines, the verdict, the target and the
-    reason for this choice, the first three findings, and the checks that could not be made.
+    found again. Prints the path of the page and, in at most eight lines, the verdict, the target
+    and the reason for this choice, numbers, the first three findings, and the checks that could not
+    be made.
 
-    --summary and --evidence read the result, and write nothing.
+    --summary prints these lines alone, and --evidence the windows of a finding. Both read the
+    result, and write nothing.
     """
     choices = app.runs.InputChoices(target, run_number)
     redacted = not no_redact
@@ -308,8 +310,7 @@ def _show_results(
             elif json:
                 console.show_summary(app.summaries.summarize_result(result, name))
             else:
-                for line in app.summaries.summary_lines(result, name):
-                    console.show_line(line)
+                console.show_named_lines(app.summary.summarize(result).lines)
 
 
 Source = Annotated[Path, argument("RUN|X.trace", "Run or bundle that was never saved.")]

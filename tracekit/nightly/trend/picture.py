@@ -71,7 +71,8 @@ class NightAxis:
         max_labels = max(2, int(width / _APART))
         fitting_steps = (stride for stride in _STEPS if nights <= max_labels * stride)
         step = next(fitting_steps, _STEPS[-1])
-        return range(step, nights + 1, step)
+        first_place = min(step, nights)
+        return range(first_place, nights + 1, step)
 
 
 def _date(moment: datetime, previous_moment: datetime | None) -> str:
@@ -131,7 +132,7 @@ def svg(picture: Picture, spoken: Callable[[str], str] = str) -> str:
         root.append(number_text)
         words_text = _text(place, height - 6, words, "mid")
         root.append(words_text)
-    unit_text = _text(_LEFT + across + 7, height - 24, "night")
+    unit_text = _text(_LEFT + across + 14, height - 24, "night")
     root.append(unit_text)
     root.extend(_tags(picture, across, bottom))
     top = _HEAD - 6
