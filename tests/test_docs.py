@@ -357,6 +357,8 @@ FROM_THE_INDEX = re.compile(
     r"\b(?:(?:pip3?|pipx|uv pip|uv tool) install|pipx run|uv add|uvx)\b[^\n`&;|]*"
     r"(?<![\w./-])(?:tracekit|metaltrace)(?![\w.])|\b(?:tracekit|metaltrace)\[[a-z]"
 )
+AFTER_A_RELEASE = re.compile(r"[Aa]fter a release\b[^.]*")
+OWN_EXTRAS = re.compile(r'"metaltrace\[[a-z,]+\]"')  # pyproject.toml names itself
 
 
 def test_no_file_says_to_install_tracekit_from_the_index_of_packages() -> None:
@@ -368,7 +370,11 @@ def test_no_file_says_to_install_tracekit_from_the_index_of_packages() -> None:
         ),
         *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "pyproject.toml", "justfile")),
     ]
-    texts = {file: file.read_bytes().decode(errors="replace") for file in files if file.is_file()}
+    texts: dict[Path, str] = {}
+    for file in files:
+        if file.is_file():
+            text = file.read_bytes().decode(errors="replace")
+            texts[file] = OWN_EXTRAS.sub("", AFTER_A_RELEASE.sub("", text))
     of_source = {file: text for file, text in texts.items() if file.suffix != ".pyc"}
     assert len(of_source) > 400
     assert {
@@ -378,16 +384,27 @@ def test_no_file_says_to_install_tracekit_from_the_index_of_packages() -> None:
     } == {}
 
 
-def test_every_extra_that_the_docs_name_exists() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    extras = {name for text, _ in pages() for name in re.findall(r"uv sync --extra (\w+)", text)}
-    assert extras == set(project["project"]["optional-dependencies"])
+def test_every_extra_is_documented_and_those_of_the_docs_exist() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    command = re.compile(r"uv sync (?:--inexact )?((?:--extra \w+ ?)+)")
+    named_extras: set[str] = set()
+    for text, _ in pages():
+        for options in command.findall(text):
+            named_extras.update(re.findall(r"--extra (\w+)", options))
+    declared_extras = set(project["optional-dependencies"])
+    assert named_extras
+    assert named_extras <= declared_extras
+    table = (ROOT / "docs" / "explanation" / "dependencies.md").read_text()
+    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == declared_extras
 
 
 def test_every_dependency_has_its_reason() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     requirements = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
-    names = {re.split(r"[^a-z0-9-]", requirement)[0] for requirement in requirements}
+    for lines in project["project"]["optional-dependencies"].values():
+        requirements += lines
+    names = {re.split(r"[^A-Za-z0-9-]", requirement)[0] for requirement in requirements}
+    names.discard(project["project"]["name"])
     reasons = (ROOT / "docs" / "explanation" / "dependencies.md").read_text()
     assert [name for name in names if f"**{name}**" not in reasons] == []
 

@@ -23,7 +23,8 @@ def asked_for() -> list[Requirement]:
     extras = project["optional-dependencies"]
     lists = [project["dependencies"], *extras.values(), *groups.values()]
     lines = [line for line in chain.from_iterable(lists) if isinstance(line, str)]
-    return [Requirement(line) for line in lines]  # a table stands for another group
+    requirements = [Requirement(line) for line in lines]  # a table stands for another group
+    return [requirement for requirement in requirements if requirement.name != project["name"]]
 
 
 def names_needed(start: list[Requirement]) -> set[str]:

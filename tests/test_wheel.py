@@ -1,5 +1,6 @@
 """The sdist and the wheel hold what the checkout holds, and work where there is no checkout."""
 
+import json
 import os
 import re
 import shutil
@@ -16,6 +17,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from every_command import LINES, NO_TOOL, copy_world, make_world, needed_extra
 from gate_night import NIGHT
 from git_program import require_git
 from tracekit.base.documents import save
@@ -163,12 +165,65 @@ def test_the_wheel_runs_without_a_checkout(installed: Path, tmp_path: Path) -> N
     assert "paged\tDecode one token" in result.stdout
 
 
+RUNS = """
+import contextlib, io, json, os, sys
+
+from tracekit.cli.main import main
+
+for name, home, words in json.load(sys.stdin):
+    os.chdir(home)
+    code, errors = 0, io.StringIO()
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
+        try:
+            main(words)
+        except SystemExit as end:
+            code = end.code
+    print(json.dumps([name, code, errors.getvalue()]), flush=True)
+"""
+
+
+def test_each_command_runs_with_the_core_or_names_its_extra(
+    installed: Path, tmp_path: Path
+) -> None:
+    """An extra that is missing is one sentence with the command that installs it, and code 3."""
+    made = make_world(tmp_path / "made")
+    lines: list[tuple[str, str, list[str]]] = []
+    for number, name in enumerate(LINES):
+        home = tmp_path / f"home-{number}"
+        home.mkdir()
+        world = copy_world(made, tmp_path / f"world-{number}")
+        lines.append((name, str(home), world.words(name)))
+    done = subprocess.run(
+        [installed.with_name("python"), "-c", RUNS],
+        cwd=tmp_path,
+        input=json.dumps(lines),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    results = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('["')]
+    assert [name for name, _, _ in results] == list(LINES)
+    for name, code, errors in results:
+        assert "Traceback" not in errors, f"{name}: {errors}"
+        extra = needed_extra(name)
+        if not extra:
+            assert code in ({0, 2, 3, 4} if name in NO_TOOL else {0}), f"{name}: {errors}"
+            assert "not installed" not in errors, f"{name}: {errors}"
+            continue
+        assert code == 3, f"{name}: {errors}"
+        sentences = re.findall(r"(?m)^error: .* needs \w+, which is not installed\.$", errors)
+        hints = re.findall(r"(?m)^hint: Install it: .*\[([\w,]+)\].*$", errors)
+        assert len(sentences) == 1, f"{name}: {errors}"
+        assert hints == [extra], f"{name}: {errors}"
+
+
 KEEPS = """
 import sys
 from pathlib import Path
 
 import tracekit
-from tracekit.nightly.history.store.documents import night_in
+from tracekit.nightly.history.documents import night_in
 from tracekit.nightly.history.store.store import Store
 
 assert Path(tracekit.__file__).is_relative_to(sys.argv[1]), tracekit.__file__

@@ -47,6 +47,7 @@ LINES = {
     "convert of a bundle": "convert BUNDLE OUT --to csv",
     "convert of a table in a bundle": "convert BUNDLE OUT.feather --schema tick",
     "convert of a run": "convert RUN OUT.json --to chrome",
+    "convert of a run for Perfetto": "convert RUN OUT.pftrace --to perfetto",
     "convert of a run's tables": "convert RUN OUT --to parquet",
     "query of a run": "query select+*+from+gpu_intervals RUN --output OUT.parquet",
     "query of a bundle": "query select+*+from+gpu_intervals BUNDLE --output OUT.csv",
@@ -118,6 +119,20 @@ IN_RUN = {
     *("analyze", "report", "runs index", "nightly history pin", "nightly history unpin"),
     *("nightly baseline accept", "nightly baseline revoke"),
 }
+_WITHOUT_HISTORY = ("init", "rehearse", "install", "status", "uninstall")
+
+
+def needed_extra(name: str) -> str:
+    """Return the extra without which a line is an error; nothing if the core is enough."""
+    words = LINES[name].split()
+    if words[0] in {"query", "batch", "mcp"}:
+        return words[0]
+    if "--to perfetto" in LINES[name]:
+        return "perfetto"
+    if name == "runs verify of a history":
+        return "nightly"
+    is_of_night = words[0] == "nightly" and words[1] not in _WITHOUT_HISTORY
+    return "nightly" if is_of_night and name != "gate of runs" else ""
 
 
 def command_of(name: str) -> str:

@@ -14,13 +14,13 @@ from tracekit.nightly.history.night import (
     Accepted,
     Described,
     Entry,
+    Missed,
     Night,
     Outcome,
     Pair,
     TracedFinding,
 )
 from tracekit.nightly.history.steps import Series
-from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.plan import Capture, Gated, Reference
 

@@ -287,4 +287,4 @@ def test_without_the_sdk_the_command_names_the_extra(
     assert (result.code, result.out) == (3, "")
     first_line, hint = result.err.splitlines()
     assert first_line == "error: The server for agents needs mcp, which is not installed."
-    assert "--extra mcp" in hint
+    assert "--extra mcp" in hint or "[mcp]" in hint

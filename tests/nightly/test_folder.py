@@ -23,6 +23,7 @@ from tracekit.nightly.folder import (
     nights_in,
     work_of,
 )
+from tracekit.nightly.history.documents import night_in
 from tracekit.nightly.history.night import (
     DOCUMENT,
     Described,
@@ -32,7 +33,6 @@ from tracekit.nightly.history.night import (
     Pair,
     TracedFinding,
 )
-from tracekit.nightly.history.store.documents import night_in
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.memory import HistoryKeeper, Recalled
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference

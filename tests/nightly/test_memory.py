@@ -24,8 +24,8 @@ from tracekit.base.documents import save
 from tracekit.base.errors import RecordingError
 from tracekit.cli.nightly import _show  # pyright: ignore[reportPrivateUsage]
 from tracekit.nightly.folder import make_output
+from tracekit.nightly.history.documents import night_in
 from tracekit.nightly.history.night import Night, Outcome
-from tracekit.nightly.history.store.documents import night_in
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.reading import read_plan
 

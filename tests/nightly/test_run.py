@@ -16,8 +16,8 @@ from tracekit.base import paired, units
 from tracekit.base.errors import InterruptedRunError, RecordingError, UsageError
 from tracekit.nightly.folder import NightFolder
 from tracekit.nightly.gate.report.model import of_night
+from tracekit.nightly.history.documents import night_in
 from tracekit.nightly.history.night import KINDS, Night, Outcome
-from tracekit.nightly.history.store.documents import night_in
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.reading import read_plan
 from tracekit.nightly.run import run_night

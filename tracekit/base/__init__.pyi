@@ -1,6 +1,7 @@
 from . import capabilities as capabilities
 from . import checksums as checksums
 from . import choices as choices
+from . import distribution as distribution
 from . import documents as documents
 from . import files as files
 from . import git as git
@@ -20,7 +21,6 @@ from . import units as units
 from . import unpacking as unpacking
 from . import verdicts as verdicts
 from .choices import RecordingChoices as RecordingChoices
-from .distribution import DISTRIBUTION as DISTRIBUTION
 from .distribution import own_version as own_version
 from .errors import InconclusiveError as InconclusiveError
 from .errors import InputError as InputError

@@ -1,10 +1,9 @@
 """`mcp`: recordings for agents, by the Model Context Protocol."""
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
-from tracekit.base import InterruptedRunError, ToolError
+from tracekit.base import InterruptedRunError, distribution
 from tracekit.cli import answers, console, options
 from tracekit.cli.options import flag, option
 
@@ -35,11 +34,7 @@ def mcp(
     no link, path or query leads out of them. Nothing is written into them, and nothing is recorded
     without --allow-capture. An answer has at most 2,500 tokens. --json prints the tools and ends.
     """
-    if find_spec("mcp") is None:
-        raise ToolError(
-            "The server for agents needs mcp, which is not installed.",
-            hint="Install the extra `mcp`: uv sync --extra mcp, in the clone.",
-        )
+    distribution.require_extra("mcp")
     from tracekit import mcp as face
 
     if json:

@@ -222,10 +222,9 @@ def _of_night(
     longest = None
     if max_age:
         longest = units.age(max_age).total_seconds()
-    name = nightly.place.LATEST
-    if words:
-        name = str(words[0])
-    return nightly.gating.gate_night(name, plan, history, longest=longest)
+    if not words:
+        return nightly.gating.gate_night(plan=plan, history=history, longest=longest)
+    return nightly.gating.gate_night(str(words[0]), plan, history, longest=longest)
 
 
 def _of_runs(

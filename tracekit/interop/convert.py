@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tracekit.analysis import Finding, Result
-from tracekit.base import Recording, TracekitError, UsageError, outputs, require
+from tracekit.base import Recording, TracekitError, UsageError, distribution, outputs, require
 from tracekit.base import files as base_files
 from tracekit.interop.chrome import write_chrome
-from tracekit.interop.perfetto import write_perfetto
 from tracekit.interop.speedscope import write_speedscope
 from tracekit.interop.tracks import Redact, Track, tracks
 from tracekit.tables import Flaw, Loss, Tables, convert, losses
@@ -29,10 +28,17 @@ class TraceFormat:
     write: Callable[[Sequence[Track], BinaryIO], None] | None = None
 
 
+def _write_perfetto(tracks: Sequence[Track], file: BinaryIO) -> None:
+    distribution.require_extra("perfetto")
+    from tracekit.interop.perfetto import write_perfetto  # noqa: PLC0415  of an extra
+
+    write_perfetto(tracks, file)
+
+
 _STACKS = "speedscope"
 FORMATS: Mapping[str, TraceFormat] = {
     "perfetto": TraceFormat(
-        ".pftrace", "tracks, levels and flows, for ui.perfetto.dev", write_perfetto
+        ".pftrace", "tracks, levels and flows, for ui.perfetto.dev", _write_perfetto
     ),
     "chrome": TraceFormat(
         ".trace.json", "the same as JSON, for chrome://tracing and others", write_chrome

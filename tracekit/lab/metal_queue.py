@@ -21,7 +21,7 @@ from typing import Any
 
 import mlx.core as mx
 
-from tracekit.base import ToolError
+from tracekit.base import ToolError, distribution
 from tracekit.lab.msl.edits import with_includes
 from tracekit.lab.msl.emulation import Call, handled_by
 from tracekit.lab.msl.program import Triple
@@ -48,7 +48,7 @@ def load_metal() -> Any:
     except ImportError as error:
         raise unavailable(
             f"PyObjC's Metal cannot be loaded: {error}",
-            hint="Run `uv sync --extra metal` in the clone of tracekit.",
+            hint=distribution.missing_extra("metal", "Metal").hint,
         ) from error
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from sqlalchemy.engine import make_url
 
 from tracekit.analysis import METRICS
 from tracekit.base import TracekitError, programs, units, verdicts
 from tracekit.machine import git_commit
 from tracekit.nightly.gate.judge import same_code
 from tracekit.nightly.history.night import KINDS
+from tracekit.nightly.history.store import place
 from tracekit.nightly.plan.plan import Capture, NightPlan, allow_imports
 from tracekit.nightly.session.variants import CodeVariant, interpreter, work_words
 from tracekit.nightly.session.worktree import commit_of, kind_of, repository
@@ -58,7 +58,7 @@ class NightPreview:
 
 def preview_night(plan: NightPlan) -> NightPreview:
     """Preview a night: nothing runs, and no file is written."""
-    url = make_url(plan.history).render_as_string(hide_password=True)
+    url = place.url_of(plan.history).render_as_string(hide_password=True)
     remarks = tuple(_remarks(plan))
     return NightPreview(
         plan=msgspec.to_builtins(replace(plan, history=url), enc_hook=str),

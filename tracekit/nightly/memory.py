@@ -15,10 +15,10 @@ from tracekit.base import InputError, RecordingError, TracekitError, UsageError,
 from tracekit.nightly.folder import NightFolder, nights_in, work_of
 from tracekit.nightly.gate.report.model import of_night
 from tracekit.nightly.gate.report.text import verdict
+from tracekit.nightly.history.documents import cut_short, night_in
 from tracekit.nightly.history.night import Accepted, Night, moment_in
 from tracekit.nightly.history.steps import Series
 from tracekit.nightly.history.store.database import NoHistoryError
-from tracekit.nightly.history.store.documents import cut_short, night_in
 from tracekit.nightly.history.store.place import file_of
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.plan import Capture, NightPlan

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from tracekit.base import InputError, TracekitError, Wholeness
 from tracekit.nightly.folder import nights_in
+from tracekit.nightly.history.documents import as_document, cut_short, decode_night, night_in
 from tracekit.nightly.history.night import DOCUMENT, Night
 from tracekit.nightly.history.store.database import Database
-from tracekit.nightly.history.store.documents import as_document, cut_short, decode_night, night_in
 from tracekit.nightly.history.store.place import describe_url, file_of, url_of
 from tracekit.nightly.history.store.store import Store
 

@@ -19,8 +19,9 @@ from tracekit.base.errors import (
     UsageError,
 )
 from tracekit.machine.environment import own_name
-from tracekit.nightly.gate.lookup import add_plan_lines, find_night, in_repository, judge_age
+from tracekit.nightly.gate.lookup import add_plan_lines, find_night, judge_age
 from tracekit.nightly.gate.report.model import of_night
+from tracekit.nightly.gate.repository import in_repository
 from tracekit.nightly.history.night import Night, Outcome
 from tracekit.nightly.history.store.store import Store
 

@@ -17,9 +17,8 @@ from tracekit.base.errors import UsageError
 from tracekit.base.redaction import own_redaction, redact_nothing
 from tracekit.cli.history import time_of
 from tracekit.nightly.history import listing
-from tracekit.nightly.history.night import DOCUMENT, Accepted, Outcome
+from tracekit.nightly.history.night import DOCUMENT, Accepted, Missed, Outcome
 from tracekit.nightly.history.steps import Point, Series
-from tracekit.nightly.history.store.decisions import Missed
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 UNCLEAR = judged_of("unclear", change=0.9, outcome=Outcome.INCONCLUSIVE)

@@ -27,9 +27,9 @@ from nights.rates import Rate, table
 from tracekit.nightly.gate.anchors import anchors_due
 from tracekit.nightly.gate.drift import with_drift
 from tracekit.nightly.gate.judge import judge_entry, needs_second_session, outcome_of
+from tracekit.nightly.history.documents import measured_of
 from tracekit.nightly.history.night import Described, Entry, Night, Outcome, ReferenceKind
 from tracekit.nightly.history.steps import Point, Series
-from tracekit.nightly.history.store.documents import measured_of
 from tracekit.nightly.plan.plan import Capture, Gated, Reference
 
 BEGIN = "<!-- written by tests/nightly/simulations/drift_simulation.py -->"

@@ -6,8 +6,7 @@ from typing import Any
 
 import short_nights as made
 from tracekit.base.recording import Overhead
-from tracekit.nightly.history.night import Accepted, Described, Entry, Outcome
-from tracekit.nightly.history.store.decisions import Missed
+from tracekit.nightly.history.night import Accepted, Described, Entry, Missed, Outcome
 from tracekit.nightly.trend import course as courses
 
 

@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import short_nights as made
-from tracekit.nightly.history.night import Night, Outcome
+from tracekit.nightly.history.night import Missed, Night, Outcome
 from tracekit.nightly.history.steps import Point, Series
-from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.history.trend_changes import Changes, LevelStep, Ramp
 from tracekit.nightly.trend import curve as curves
 from tracekit.nightly.trend import picture as pictures

@@ -12,9 +12,16 @@ from lxml import html
 import made_nights
 import short_nights as made
 from tracekit.base.redaction import Redaction
-from tracekit.nightly.history.night import Accepted, Described, Entry, Night, Outcome, TracedFinding
+from tracekit.nightly.history.night import (
+    Accepted,
+    Described,
+    Entry,
+    Missed,
+    Night,
+    Outcome,
+    TracedFinding,
+)
 from tracekit.nightly.history.steps import Series
-from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.history.trend_changes import Changes, LevelStep, Ramp
 from tracekit.nightly.trend import page as pages
 from tracekit.nightly.trend.course import courses_of

@@ -14,6 +14,7 @@ from tracekit.base import (
     RecordingError,
     TracekitError,
     UsageError,
+    distribution,
     files,
     locks,
     outputs,
@@ -135,6 +136,7 @@ def run_batch(plan: BatchPlan, progress: Progress = quiet) -> tuple[Tally, Path]
         InterruptedRunError: The user stopped it; the results so far are kept.
     """
     system.require_processes("A batch")
+    distribution.require_extra("batch")
     outputs.require_apart([plan.output])
     progress("looking for recordings")
     sources = sources_of(plan.words)

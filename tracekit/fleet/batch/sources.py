@@ -1,4 +1,5 @@
 """Recordings below folders, patterns and URLs, of this machine, a store or an archive."""
+# ruff: noqa: PLC0415 - fsspec is of an extra, and only a batch that runs needs it
 
 import hashlib
 import os
@@ -10,9 +11,6 @@ from enum import StrEnum
 from operator import itemgetter
 from typing import Any, cast
 from urllib.parse import urlsplit, urlunsplit
-
-from fsspec.core import url_to_fs
-from fsspec.utils import glob_translate
 
 from tracekit.base import InputError, UsageError
 
@@ -194,6 +192,8 @@ def forget_listings(filesystem: Any) -> None:
 
 def place_of(words: str) -> SourcePlace:
     """Return the place that a path or a URL of fsspec names; chains of URLs are understood."""
+    from fsspec.core import url_to_fs
+
     try:
         filesystem, path = url_to_fs(words)
         forget_listings(filesystem)
@@ -337,6 +337,8 @@ def _find_sources(words: str) -> Iterator[RecordingSource]:
         place = place_of(words)
         yield from _find_at_place(place, place.info())
         return
+    from fsspec.utils import glob_translate
+
     path = place_of(words).path
     deepest = path.count("/")
     if "**" in path:

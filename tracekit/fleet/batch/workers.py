@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import psutil
 
-from tracekit.base import DISTRIBUTION, ToolError, UsageError, own_version, processes, units
+from tracekit.base import ToolError, UsageError, distribution, own_version, processes, units
 from tracekit.fleet.batch.analysing import Task
 from tracekit.fleet.batch.results import BatchRow
 
@@ -268,7 +268,8 @@ def require_fitting(client: "Client", scheduler: str, shared: Path | None) -> No
             return "?", False
 
     worker_states = cast(
-        "dict[str, tuple[str, bool]]", client.run(probe_worker, DISTRIBUTION, str(shared))
+        "dict[str, tuple[str, bool]]",
+        client.run(probe_worker, distribution.DISTRIBUTION, str(shared)),
     )
     if not worker_states:
         raise ToolError(

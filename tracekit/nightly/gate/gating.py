@@ -6,7 +6,6 @@ from pathlib import Path
 
 from tracekit.base import InconclusiveError, TracekitError
 from tracekit.compare import Limits, runs
-from tracekit.nightly.gate.lookup import add_plan_lines, find_night, in_repository, judge_age
 from tracekit.nightly.gate.report.model import (
     Case,
     GateReport,
@@ -16,8 +15,8 @@ from tracekit.nightly.gate.report.model import (
     of_no_night,
 )
 from tracekit.nightly.gate.report.text import verdict
-from tracekit.nightly.history.night import Outcome
-from tracekit.nightly.history.store.place import LATEST
+from tracekit.nightly.gate.repository import in_repository
+from tracekit.nightly.history.night import LATEST, Outcome
 from tracekit.record import Progress, quiet
 
 _REMEDIES = {
@@ -38,6 +37,13 @@ def gate_night(
     The arguments are those of `find_night`. If there is no such night on this machine, or it began
     more than `longest` seconds ago, the report is inconclusive.
     """
+    # A night needs the history and its database, which runs do not.
+    from tracekit.nightly.gate.lookup import (  # noqa: PLC0415
+        add_plan_lines,
+        find_night,
+        judge_age,
+    )
+
     try:
         night, night_plan = find_night(name, plan, history)
     except InconclusiveError as error:

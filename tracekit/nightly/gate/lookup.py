@@ -1,6 +1,5 @@
 """The night that a gate judges, its plan, and the lines that show its findings."""
 
-import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,9 +10,10 @@ from tracekit.base import InconclusiveError, InputError, RecordingError, UsageEr
 from tracekit.machine import environment
 from tracekit.nightly.folder import nights_in
 from tracekit.nightly.gate.report.model import GateReport, Suite, add_outcome_case
-from tracekit.nightly.history.night import DOCUMENT, Night, Outcome, moment_of
-from tracekit.nightly.history.store.documents import night_in
-from tracekit.nightly.history.store.place import LATEST, file_of, require_clear_latest
+from tracekit.nightly.gate.repository import in_repository
+from tracekit.nightly.history.documents import night_in
+from tracekit.nightly.history.night import DOCUMENT, LATEST, Night, Outcome, moment_of
+from tracekit.nightly.history.store.place import file_of, require_clear_latest
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.document import open_document
 from tracekit.nightly.plan.plan import NightPlan
@@ -177,21 +177,3 @@ def add_plan_lines(report: GateReport, plan: NightPlan | None) -> GateReport:
     suites = [replace(suite, line=lines.get(suite.name)) for suite in report.suites]
     shown_file = in_repository(plan.file)
     return replace(report, suites=tuple(suites), file=shown_file)
-
-
-def in_repository(file: Path) -> str:
-    """Return a file's path in its repository, with slashes; outside of one its name alone.
-
-    A whole path would name a person's folders in a report that others read.
-    """
-    file = file.resolve()
-    roots: list[Path] = []
-    workspace = os.environ.get("GITHUB_WORKSPACE")
-    if workspace:
-        roots.append(Path(workspace).resolve())
-    roots += [parent for parent in file.parents if (parent / ".git").exists()]
-    roots.append(Path.cwd().resolve())
-    for root in roots:
-        if file.is_relative_to(root):
-            return file.relative_to(root).as_posix()
-    return file.name

@@ -9,18 +9,33 @@ from pathlib import Path
 
 import msgspec
 
-from tracekit.base import TracekitError, UsageError, files, own_version, processes, programs
+from tracekit.base import (
+    TracekitError,
+    UsageError,
+    distribution,
+    files,
+    own_version,
+    processes,
+    programs,
+)
 from tracekit.nightly.gate.report.junit import junit
 from tracekit.nightly.gate.report.model import GateReport
-from tracekit.nightly.gate.report.openmetrics import openmetrics
 from tracekit.nightly.gate.report.sarif import sarif
 from tracekit.nightly.gate.report.text import flatten_text, markdown
 from tracekit.nightly.history.night import Outcome
 
+
+def _openmetrics(report: GateReport) -> bytes:
+    distribution.require_extra("nightly")
+    from tracekit.nightly.gate.report.openmetrics import openmetrics  # noqa: PLC0415  of an extra
+
+    return openmetrics(report)
+
+
 WRITERS: dict[str, Callable[[GateReport], bytes]] = {
     "junit": junit,
     "sarif": lambda report: sarif(report, own_version()),
-    "openmetrics": openmetrics,
+    "openmetrics": _openmetrics,
     "markdown": lambda report: markdown(report).encode(),
 }
 

@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from tracekit.nightly.history.documents import measured_of
 from tracekit.nightly.history.night import ANCHORED, Accepted, Entry, Judged, Night
 from tracekit.nightly.history.steps import Point, Series, moves
-from tracekit.nightly.history.store.documents import measured_of
 
 _CHAINED = 60  # nights to look back
 

@@ -25,13 +25,13 @@ from tracekit.nightly.history.night import (
     LEADS,
     Accepted,
     Judged,
+    Missed,
     Night,
     Outcome,
     moment_in,
 )
 from tracekit.nightly.history.pairs import plain_change
 from tracekit.nightly.history.steps import Point, Series
-from tracekit.nightly.history.store.decisions import Missed
 
 
 @dataclass(frozen=True)

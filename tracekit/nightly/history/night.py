@@ -42,6 +42,10 @@ def moment_in(text: str) -> datetime | None:
     return None
 
 
+LATEST = "latest"
+"""The name of the newest night."""
+
+
 @dataclass(frozen=True)
 class Accepted:
     """The expectation of one capture on one machine: the changes of a night, for this reason.
@@ -300,3 +304,13 @@ class Night:
     warnings: tuple[str, ...] = ()
     kept: bool = True
     format: int = field(default=FORMAT, kw_only=True)
+
+
+@dataclass(frozen=True)
+class Missed:
+    """A night that was due and did not run; `due` is ISO 8601 in UTC."""
+
+    plan: str
+    machine: str
+    due: str
+    reason: str

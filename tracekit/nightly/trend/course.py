@@ -19,13 +19,13 @@ from tracekit.nightly.history.night import (
     Accepted,
     Entry,
     Judged,
+    Missed,
     Night,
     Outcome,
     TracedFinding,
     moment_of,
 )
 from tracekit.nightly.history.steps import Series
-from tracekit.nightly.history.store.decisions import Missed
 from tracekit.report import text
 
 Better = Literal["lower", "higher", "neither"]

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from tracekit.base import units
-from tracekit.nightly.history.night import ANCHORED, Judged, Night, Outcome, moment_of
-from tracekit.nightly.history.store.decisions import Missed
+from tracekit.nightly.history.night import ANCHORED, Judged, Missed, Night, Outcome, moment_of
 from tracekit.nightly.trend.course import (
     Course,
     CourseState,

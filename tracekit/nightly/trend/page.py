@@ -12,11 +12,11 @@ from tracekit.nightly.history.night import (
     KINDS,
     Accepted,
     Entry,
+    Missed,
     Night,
     moment_of,
 )
 from tracekit.nightly.history.steps import Point, Series, anchors_of, is_searched, trend_of
-from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.history.stretches import SHORTEST
 from tracekit.nightly.trend.course import (
     Course,

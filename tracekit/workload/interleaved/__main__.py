@@ -12,7 +12,7 @@ import sys
 from io import TextIOWrapper
 from queue import SimpleQueue
 
-from tracekit.base import DISTRIBUTION, InterruptedRunError
+from tracekit.base import InterruptedRunError, distribution
 from tracekit.machine import find_package_version
 from tracekit.workload.interleaved.protocol import (
     PROTOCOL,
@@ -81,7 +81,7 @@ def main() -> int:
         mlx_version = find_package_version("mlx")
         hello = Hello(
             PROTOCOL,
-            find_package_version(DISTRIBUTION),
+            find_package_version(distribution.DISTRIBUTION),
             python_version,
             mlx_version,
             os.getpid(),

@@ -9,8 +9,7 @@ import pytest
 
 from stored_nights import entry_of, judged_of, night_of, pair_of, sql
 from tracekit.base.errors import UsageError
-from tracekit.nightly.history.night import Accepted, Entry, Night, Outcome
-from tracekit.nightly.history.store.decisions import Missed
+from tracekit.nightly.history.night import Accepted, Entry, Missed, Night, Outcome
 from tracekit.nightly.history.store.store import Store
 
 AT = "2026-03-09T08:00:00.000+00:00"

@@ -19,9 +19,9 @@ from played_nights import Played
 from stored_nights import ENVIRONMENT, entry_of, judged_of, night_of, pair_of, sql
 from tracekit.base.documents import save
 from tracekit.base.errors import InputError, RecordingError, TracekitError, UsageError
+from tracekit.nightly.history.documents import cut_short, judgement_rows, moment, night_in
 from tracekit.nightly.history.night import Described, Judged, Night, Outcome, Pair
 from tracekit.nightly.history.steps import Point, Series
-from tracekit.nightly.history.store.documents import cut_short, judgement_rows, moment, night_in
 from tracekit.nightly.history.store.schema import METADATA, NIGHTS
 from tracekit.nightly.history.store.store import Store
 

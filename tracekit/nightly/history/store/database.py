@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, inspect, text
 from sqlalchemy.exc import DBAPIError
 
-from tracekit.base import InputError, RecordingError, ToolError, TracekitError
+from tracekit.base import InputError, RecordingError, TracekitError, distribution
 from tracekit.nightly.history.store.migrations import (
     VERSION_TABLE,
     VERSIONS,
@@ -109,10 +109,7 @@ def database(url: str, *, create: bool, patience: float = PATIENCE) -> Database:
             connect_args={"connect_timeout": _CONNECT_TIMEOUT, "application_name": "tracekit"},
         )
     except ImportError as error:
-        raise ToolError(
-            "A history in PostgreSQL needs psycopg, which is not installed.",
-            hint="Run `uv sync --extra postgresql` in the clone of tracekit.",
-        ) from error
+        raise distribution.missing_extra("postgresql", "psycopg") from error
     return Database(engine, location, patience)
 
 

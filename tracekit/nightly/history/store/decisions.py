@@ -8,9 +8,9 @@ from sqlalchemy import Connection, insert, select
 
 from tracekit.base import UsageError, suggest_name
 from tracekit.machine import chips
+from tracekit.nightly.history.documents import replace_nul
 from tracekit.nightly.history.night import Accepted, Entry, Night, Outcome
 from tracekit.nightly.history.pairs import changes
-from tracekit.nightly.history.store.documents import replace_nul
 from tracekit.nightly.history.store.schema import ACCEPTANCES, PINS
 
 _MetricChanges = dict[str, tuple[float, ...]]  # by metric, one of each pair
@@ -177,16 +177,6 @@ def _changes(entry: Entry) -> _MetricChanges | str:
         if pair_changes:
             metric_changes[judged.metric] = pair_changes
     return metric_changes or "it has no pair that counts."
-
-
-@dataclass(frozen=True)
-class Missed:
-    """A night that was due and did not run; `due` is ISO 8601 in UTC."""
-
-    plan: str
-    machine: str
-    due: str
-    reason: str
 
 
 def add_accepted(connection: Connection, machine: str, accepted: Sequence[Accepted]) -> None:

@@ -7,8 +7,8 @@ from sqlalchemy import URL, Connection, make_url, select
 from sqlalchemy.exc import ArgumentError
 
 from tracekit.base import UsageError
-from tracekit.nightly.history.night import DOCUMENT
-from tracekit.nightly.history.store.documents import night_in
+from tracekit.nightly.history.documents import night_in
+from tracekit.nightly.history.night import DOCUMENT, LATEST
 from tracekit.nightly.history.store.schema import NIGHTS
 
 _SQLITE = {"sqlite", "sqlite+pysqlite"}
@@ -65,9 +65,6 @@ def file_of(text: str) -> Path | None:
     if url.get_backend_name() != "sqlite":
         return None
     return Path(str(url.database)).expanduser().absolute()
-
-
-LATEST = "latest"
 
 
 def night_id(connection: Connection, name: str) -> str | None:

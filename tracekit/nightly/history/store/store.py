@@ -11,11 +11,11 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, RowMapping, Table, insert, select
 
 from tracekit.base import InputError, UsageError, make_timestamp
-from tracekit.nightly.history.night import Accepted, Described, Night, Outcome, Pair
+from tracekit.nightly.history.documents import decode_night, moment, replace_nul
+from tracekit.nightly.history.night import Accepted, Described, Missed, Night, Outcome, Pair
 from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.database import PATIENCE, Database, database, require_tables
 from tracekit.nightly.history.store.decisions import (
-    Missed,
     Refused,
     acceptances_of,
     add_accepted,
@@ -24,7 +24,7 @@ from tracekit.nightly.history.store.decisions import (
     require_reason,
     revocations_of,
 )
-from tracekit.nightly.history.store.documents import append, decode_night, moment, replace_nul
+from tracekit.nightly.history.store.nights import append
 from tracekit.nightly.history.store.place import night_id
 from tracekit.nightly.history.store.schema import JUDGEMENTS, MISSED, NIGHTS, PINS
 

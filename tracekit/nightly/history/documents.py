@@ -1,4 +1,4 @@
-"""A night as one text that is kept whole, and its judgements as rows for SQL."""
+"""A night as one text that is kept whole, and its judgements as rows. No database is needed."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, insert, select
 
 from tracekit.base import InputError, documents
 from tracekit.compare import shifts
 from tracekit.nightly.history.night import DOCUMENT, FORMAT, Judged, Night, Outcome, Pair, moment_of
 from tracekit.nightly.history.pairs import changes, plain_change, values
-from tracekit.nightly.history.store.schema import JUDGEMENTS, NIGHTS
 
 _CUT_SHORT = "The night was cut short: its process was killed, or the machine went down."
 
@@ -89,36 +87,6 @@ def moment(timestamp: str | datetime) -> str:
 def replace_nul(text: str) -> str:
     """Return text that both databases take: PostgreSQL takes no NUL."""
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
-
-
-def append(connection: Connection, night: Night) -> bool:
-    """Add a night; return False if the history has the same night already."""
-    document = as_document(night)
-    document_query = select(NIGHTS.c.document).where(NIGHTS.c.id == night.id)
-    stored = connection.scalar(document_query)
-    if stored is not None:
-        stored_night = decode_night(stored, night.id)
-        new_night = decode_night(document, night.id)
-        if stored_night != new_night:
-            raise InputError(
-                f"The history has another night {night.id} already.",
-                hint="A history is append-only; the one that was there first stays as it is.",
-            )
-        return False
-    night_row = {
-        "id": replace_nul(night.id),
-        "plan": replace_nul(night.plan),
-        "machine": replace_nul(night.machine),
-        "started": moment(night.started),
-        "outcome": night.outcome,
-        "document": document,
-    }
-    insertion = insert(NIGHTS).values(night_row)
-    number = connection.scalar(insertion.returning(NIGHTS.c.number))
-    judgements = [{"night": number, **row} for row in judgement_rows(night)]
-    if judgements:
-        connection.execute(insert(JUDGEMENTS), judgements)
-    return True
 
 
 def judgement_rows(night: Night) -> Iterator[dict[str, Any]]:
