@@ -357,7 +357,7 @@ FROM_THE_INDEX = re.compile(
     r"\b(?:(?:pip3?|pipx|uv pip|uv tool) install|pipx run|uv add|uvx)\b[^\n`&;|]*"
     r"(?<![\w./-])(?:tracekit|metaltrace)(?![\w.])|\b(?:tracekit|metaltrace)\[[a-z]"
 )
-AFTER_A_RELEASE = re.compile(r"[Aa]fter a release\b[^.]*")
+AFTER_A_RELEASE = re.compile(r"(?i:after a release)\b[^.]*")
 OWN_EXTRAS = re.compile(r'"metaltrace\[[a-z,]+\]"')  # pyproject.toml names itself
 
 

@@ -200,7 +200,9 @@ def test_there_are_sixteen_rooms_and_little_else() -> None:
     assert len(ROOMS) == 16
     other_names = {path.name for path in PACKAGE.iterdir()} - set(ROOMS) - {"__pycache__"}
     other_names -= {"kernels", "workloads", "templates"}  # which wheels have inside
-    assert other_names == set("__init__.py __main__.py pipeline.py py.typed run.py".split())
+    assert other_names == set(
+        "__init__.py __main__.py pipeline.py plots.py py.typed run.py".split()
+    )
 
 
 def test_a_room_is_entered_by_its_face() -> None:

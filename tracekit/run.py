@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from tracekit import plots
 from tracekit.analysis import Given, Result
 from tracekit.base import Provenance, Recording, markup
 from tracekit.pipeline import analyze, tables_of
@@ -22,6 +23,36 @@ class Home:
         """Make the folder."""
         self.path = Path(tempfile.mkdtemp(prefix="tracekit-"))
         weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class Plots:
+    """The pictures of a run, with the extra `plots`: a notebook shows them, `save` writes them.
+
+    Each raises ToolError if matplotlib is not installed, and InconclusiveError, with the reason,
+    if the run lacks the data.
+    """
+
+    run: "Run"
+
+    @cached_property
+    def _derived_tables(self) -> Given:
+        return Given(self.run.tables, self.run.provenance)
+
+    def timeline(self, start: float | None = None, end: float | None = None) -> plots.Plot:
+        """Draw the target's work on the host and on the GPU.
+
+        `start` and `end` are ns from the start of the trace; by default the steady window.
+        """
+        return plots.draw_timeline(self._derived_tables, start, end)
+
+    def idle(self) -> plots.Plot:
+        """Draw the idle time of the device, by cause."""
+        return plots.draw_idle(self._derived_tables)
+
+    def roofline(self) -> plots.Plot:
+        """Draw the workload's steps under the roof of the chip."""
+        return plots.draw_roofline(self.run.result, self._derived_tables)
 
 
 @dataclass(frozen=True)
@@ -53,6 +84,11 @@ class Run:
         Raise Unavailable if the gaps cannot be told. The columns are those of the table in queries.
         """
         return Given(self.tables, self.provenance)["gap_list"]
+
+    @cached_property
+    def plot(self) -> Plots:
+        """The pictures of the run: `timeline`, `idle`, `roofline`."""
+        return Plots(self)
 
     @property
     def result(self) -> Result:
