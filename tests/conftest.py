@@ -21,7 +21,7 @@ from paging.browsing import FLAGS, chromium
 from tracekit.base import ToolError
 from tracekit.lab.msl.compiler import find_compiler
 
-pytest_plugins = ["tiers", "surroundings", "costs"]
+pytest_plugins = ["tiers", "surroundings", "costs", "pytester"]
 
 _BESIDE = Path(__file__).parents[2] / "shared" / "corpus"
 # A shell lets programs in its background ignore SIGINT; tests send it to themselves.

@@ -201,7 +201,7 @@ def test_there_are_sixteen_rooms_and_little_else() -> None:
     other_names = {path.name for path in PACKAGE.iterdir()} - set(ROOMS) - {"__pycache__"}
     other_names -= {"kernels", "workloads", "templates"}  # which wheels have inside
     assert other_names == set(
-        "__init__.py __main__.py pipeline.py plots.py py.typed run.py".split()
+        "__init__.py __main__.py pipeline.py plots.py py.typed pytest_plugin.py run.py".split()
     )
 
 
