@@ -146,3 +146,36 @@ def test_pruned_tables_of_a_capture_stay(bundle: Path, tmp_path: Path) -> None:
     for table, rows in (("dispatches", 1), ("bindings", 3), ("functions", 1)):
         assert run("tables", folder, table, "--output", tmp_path / f"{table}.csv") == 0, table
         assert len(pd.read_csv(tmp_path / f"{table}.csv")) == rows, table
+
+
+def test_a_check_has_exit_codes_and_reports(
+    bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("kernel", "check", bundle) == 0
+    assert "As expected: all " in capsys.readouterr().out
+    junit = tmp_path / "check.xml"
+    expected = ("--expect", "function~probe", "--expect", "threadgroup==64")
+    assert run("kernel", "check", bundle, *expected, "--junit", junit) == 1
+    assert "Not as expected: 1 of " in capsys.readouterr().out
+    assert 'failures="1"' in junit.read_text()
+    assert run("kernel", "check", bundle, "--expect", "constants.TILE==8") == 4
+    assert run("kernel", "check", bundle, "--expect", "threadgroups==8") == 2
+    assert run("kernel", "check", tmp_path / "none.gputrace") == 2
+
+
+def test_captures_are_compared_by_their_dispatches(
+    bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = small_capture().write(tmp_path / "other.gputrace")
+    assert run("compare", bundle, other) == 0
+    assert capsys.readouterr().out.strip() == (
+        "The same: 1 of 1 dispatches, in all recorded facts."
+    )
+    wide = small_capture()
+    again = wide.calls[-3]
+    wide.calls.insert(-3, again)
+    wide.write(tmp_path / "wide.gputrace")
+    assert run("compare", bundle, tmp_path / "wide.gputrace", "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["verdict"] == "Changed dispatches: 0; the same: 1; on one side only: 1."
+    assert run("compare", bundle, other, "--html", tmp_path / "page.html") == 2

@@ -59,6 +59,7 @@ LINES = {
     "demo": "demo bubbles --output OUT",
     "batch": "batch RUN --output OUT --workers 1",
     "compare": "compare RUN TWIN --html OUT.html",
+    "compare of captures": "compare CAPTURE CAPTURE",
     "bench ab": "bench ab nothing -- x=1",
     "gate of runs": "nightly gate RUN TWIN",
     "gate of a night": "nightly gate NIGHT --junit OUT.xml",

@@ -10,7 +10,7 @@ import msgspec
 
 from tracekit.analysis.result import Result
 from tracekit.app import summaries
-from tracekit.app.checking import CaptureCheck
+from tracekit.app.checking import CaptureCheck, ComparedCaptures
 from tracekit.base.recording import Provenance
 from tracekit.cli import answers
 from tracekit.cli.console import ErrorDocument
@@ -23,7 +23,7 @@ from tracekit.nightly.schedule.installation import Scheduled
 from tracekit.record.xctrace.templates import Overview
 
 SAVED = (Result, Provenance, Comparison, GateReport, Night)
-PRINTED = (CaptureCheck, Pruned, Scheduled, NightPreview, Overview, ErrorDocument)
+PRINTED = (CaptureCheck, ComparedCaptures, Pruned, Scheduled, NightPreview, Overview, ErrorDocument)
 
 
 def types_with_a_format(module: ModuleType) -> list[type]:
@@ -54,6 +54,7 @@ BY_COMMAND = {
     "query, listed": "QueryableTables",
     "compare": "Comparison",
     "mcp": "AgentTools",
+    "compare of captures": "ComparedCaptures",
     "open": "OpenedFile",
     "runs index": "WrittenFiles",
     "runs prune": "Pruned",

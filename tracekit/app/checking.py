@@ -13,7 +13,7 @@ import pandas as pd
 from tracekit import nightly, tables
 from tracekit.analysis import dispatches
 from tracekit.app.functions import open as open_input
-from tracekit.base import InconclusiveError, InputError, UsageError, files
+from tracekit.base import InconclusiveError, InputError, Recording, UsageError, files
 from tracekit.nightly import Outcome
 
 FILE = "tracekit.toml"
@@ -110,16 +110,21 @@ def check_capture(
         UsageError: The path is not a recording.
         InputError: It has no dispatches, or cannot be read.
     """
+    captured = _require_dispatches(path)
+    checked: list[CheckedDispatch] = []
+    for expectations in expectation_sets or [()]:
+        checked += map(_finish, dispatches.check_dispatches(captured, expectations))
+    return _sum_up(path, checked)
+
+
+def _require_dispatches(path: Path) -> tuple[dispatches.RecordedDispatch, ...]:
     captured = dispatches.list_dispatches(_read_tables(path))
     if not captured:
         raise InputError(
             f"{path} has no dispatches.",
             hint="Only a GPU frame capture has them: `tracekit capture --gputrace`, or Xcode.",
         )
-    checked: list[CheckedDispatch] = []
-    for expectations in expectation_sets or [()]:
-        checked += map(_finish, dispatches.check_dispatches(captured, expectations))
-    return _sum_up(path, checked)
+    return captured
 
 
 def _read_tables(path: Path) -> dict[str, pd.DataFrame]:
@@ -158,6 +163,47 @@ def _sum_up(path: Path, checked: Sequence[CheckedDispatch]) -> CaptureCheck:
         outcome = Outcome.INCONCLUSIVE
         verdict = f"Not recorded: {missing:,} of {answer_count}."
     return CaptureCheck(str(path), outcome, verdict, tuple(checked))
+
+
+@dataclass(frozen=True)
+class ComparedCaptures:
+    """The differences of two captures, dispatch by dispatch; `verdict` counts them."""
+
+    path_before: str
+    path_after: str
+    verdict: str
+    dispatches: tuple[dispatches.DispatchDifference, ...]
+    format: int = 1
+
+
+def holds_capture(path: Path) -> bool:
+    """Tell whether a path is a GPU frame capture, or the run of one."""
+    if tables.captures.is_capture(path):
+        return True
+    return Recording(path).gputrace.exists()
+
+
+def compare_captures(path_before: Path, path_after: Path) -> ComparedCaptures:
+    """Compare the dispatches of two captures.
+
+    Raises:
+        InputError: One of them has no dispatches, or cannot be read.
+    """
+    differences = dispatches.compare_dispatches(
+        _require_dispatches(path_before), _require_dispatches(path_after)
+    )
+    same = 0
+    lone = 0
+    for difference in differences:
+        same += difference.is_same
+        lone += difference.index_before is None or difference.index_after is None
+    verdict = f"The same: {same:,} of {len(differences):,} dispatches, in all recorded facts."
+    if same < len(differences):
+        changed = len(differences) - same - lone
+        verdict = (
+            f"Changed dispatches: {changed:,}; the same: {same:,}; on one side only: {lone:,}."
+        )
+    return ComparedCaptures(str(path_before), str(path_after), verdict, tuple(differences))
 
 
 def require_recorded(check: CaptureCheck) -> None:

@@ -61,7 +61,9 @@ def compare(
     Each metric has the 95 % interval of its change, and a verdict that follows from it: worse or
     better beyond --threshold, slightly worse or better below it, equivalent within it, or unclear.
     Several runs of each side are more conclusive than one; record the two sides in turns. Runs of
-    different work or recorders are refused; other differences are listed. Two files of `tracekit
+    different work or recorders are refused; other differences are listed. Of two GPU frame
+    captures, the changed facts of their dispatches are listed: sizes, memory, bindings, registers,
+    instructions by kind and by source line. Two files of `tracekit
     bench run -o FILE.json` are compared subject by subject.
 
     Exit code 0: compared; with --exit-code 1: worse, 4: unclear. 2: they cannot be compared.
@@ -69,6 +71,15 @@ def compare(
     if open_page and html is None:
         raise UsageError("--open opens a page, and none is asked for.", hint="Add --html FILE.")
     first_side, second_side = comparison.parse_sides(runs)
+    is_of_captures = all(map(app.checking.holds_capture, (*first_side, *second_side)))
+    if is_of_captures and len(first_side) == len(second_side) == 1:
+        if html is not None or json_summary or exit_code:
+            raise UsageError(
+                "A comparison of GPU frame captures has no --html, --json=summary or --exit-code.",
+                hint="`tracekit kernel check` has an exit code.",
+            )
+        _show_captures(app.checking.compare_captures(first_side[0], second_side[0]), json=json)
+        return
     pages: list[Path] = []
     if html:
         pages = [html]
@@ -94,6 +105,29 @@ def compare(
         typer.launch(html.resolve().as_uri())
     if exit_code:
         end(compared_runs.comparison)
+
+
+def _show_captures(compared: "app.checking.ComparedCaptures", *, json: bool) -> None:
+    if json:
+        console.show_json(compared)
+        return
+    console.show_line(compared.verdict)
+    rows: list[tuple[str, ...]] = []
+    for difference in compared.dispatches:
+        numbers = (
+            f"{_name_number(difference.index_before)} → {_name_number(difference.index_after)}"
+        )
+        title = f"{numbers} {difference.function}"
+        for change in difference.changes:
+            values = (str(change.value_before), str(change.value_after))
+            rows.append((title, change.name, *values))
+        if difference.index_before is None or difference.index_after is None:
+            rows.append((title, "on one side only", "", ""))
+    console.table(("dispatch", "quantity", "before", "after"), rows)
+
+
+def _name_number(number: int | None) -> str:
+    return "none" if number is None else str(number)
 
 
 class Sides(typer.core.TyperCommand):

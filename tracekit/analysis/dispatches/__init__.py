@@ -2,6 +2,7 @@
 
 from tracekit.analysis.dispatches.answers import AnswerState, DispatchAnswer
 from tracekit.analysis.dispatches.checklist import check_dispatch
+from tracekit.analysis.dispatches.differences import DispatchDifference, compare_dispatches
 from tracekit.analysis.dispatches.expectations import (
     DispatchCheck,
     Expectation,
@@ -14,10 +15,12 @@ __all__ = [
     "AnswerState",
     "DispatchAnswer",
     "DispatchCheck",
+    "DispatchDifference",
     "Expectation",
     "RecordedDispatch",
     "check_dispatch",
     "check_dispatches",
+    "compare_dispatches",
     "list_dispatches",
     "read_expectation",
 ]
