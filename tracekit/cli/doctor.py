@@ -139,7 +139,7 @@ def _ask(names: list[str], file: Path | None, *, json: bool) -> None:
         raise typer.Exit(InconclusiveError.exit_code)
 
 
-def _show_exports(report: record.asking.DoctorReport) -> None:
+def _show_exports(report: "record.asking.DoctorReport") -> None:
     """Show the seconds of each export that was measured, the longest first."""
     if not report.exports:
         return
