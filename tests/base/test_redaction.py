@@ -1,11 +1,15 @@
 """What names a person or a machine stays out of results and pages."""
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+import msgspec
 import pytest
 
 from tracekit.base.capabilities import Capabilities, Combination, Identity
-from tracekit.base.recording import Overhead, Process, Provenance, Stage
+from tracekit.base.recording import Overhead, Process, Provenance, Stage, Used
 from tracekit.base.redaction import Redaction, own_redaction, redact_provenance
 
 PRIVATE = (("Ada's MacBook", "<device>"), ("ada-mac", "<host>"), ("ada", "<user>"))
@@ -81,6 +85,7 @@ def provenance(text: str) -> Provenance:
         command_lines=((text,),),
         targets=(Process(7, text),),
         target_reason=text,
+        used=Used(method="ada", template=text, instruments=(text,), counter_set=text),
         templates=(text,),
         instruments=(text,),
         end_reason=text,
@@ -90,6 +95,7 @@ def provenance(text: str) -> Provenance:
         overhead=Overhead(0.5, reason=text),
         stages={"ada": Stage("ada", "ada", text)},
         warnings=(text,),
+        made=text,
     )
 
 
@@ -108,3 +114,79 @@ def test_values_of_environment_variables_are_left_out_of_command_lines() -> None
     assert redacted_provenance.command_lines == (
         ("xctrace", "record", "--env", "TOKEN=…", "--env=KEY=…", "--launch", "a=b"),
     )
+
+
+def test_the_template_that_was_used_is_redacted() -> None:
+    used = Used(template="/Users/max/Library/x.tracetemplate", instruments=("Max's Tool",))
+    redact_max = Redaction((("Max", "<user>"),))
+    shown = redact_provenance(Provenance(used=used), redact_max).used
+    assert shown == Used(template="~/Library/x.tracetemplate", instruments=("<user>'s Tool",))
+
+
+PUBLIC = {
+    "capabilities.combinations.backend",
+    "capabilities.identity.chip",
+    "capabilities.identity.system_build",
+    "capabilities.identity.xcode_build",
+    "capabilities.probed",
+    "counters",
+    "created",
+    "ended",
+    "git_commit",
+    "method",
+    "recorder",
+    "recorder_version",
+    "stages.key.at",
+    "stages.key.state",
+    "started",
+    "telemetry",
+    "tracekit",
+    "used.method",
+    "workload",
+}
+"""The texts of a provenance that are shown as they are, on purpose."""
+
+
+def fill(kind: Any, text: str) -> Any:
+    """Return a value of a type, of which each field is there and each text is this one."""
+    if is_dataclass(kind) and isinstance(kind, type):
+        hints = get_type_hints(kind)
+        return kind(**{field.name: fill(hints[field.name], text) for field in fields(kind)})
+    arguments = get_args(kind)
+    origin = get_origin(kind)
+    if origin in {Union, UnionType}:
+        (kind,) = (argument for argument in arguments if argument is not NoneType)
+        return fill(kind, text)
+    if origin is Literal:
+        return arguments[0]
+    if origin is tuple:
+        return (fill(arguments[0], text),)
+    if origin is dict:
+        return {"key": fill(arguments[1], text)}
+    values = {str: text, Any: text, int: 7, float: 0.5, bool: False}
+    assert kind in values, f"how is a {kind} redacted?"
+    return values[kind]
+
+
+def texts(document: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+    """Yield each text of a document, after its path without the numbers of items."""
+    if isinstance(document, str):
+        yield ".".join(path), document
+    elif isinstance(document, dict):
+        for key, value in document.items():
+            yield from texts(value, (*path, key))
+    elif isinstance(document, list | tuple):
+        for value in document:
+            yield from texts(value, path)
+
+
+def test_every_text_of_a_provenance_is_redacted_or_public_on_purpose() -> None:
+    full_provenance = fill(Provenance, "/Users/ada/x")
+    redacted_provenance = redact_provenance(full_provenance, redact)
+    shown = dict(texts(msgspec.to_builtins(redacted_provenance)))
+    assert {path for path, text in shown.items() if text == "/Users/ada/x"} == PUBLIC
+    others = {path: text for path, text in shown.items() if path not in PUBLIC}
+    mode = others.pop("capabilities.combinations.mode")
+    assert mode == "launch", "a mode is one of two words"
+    assert set(others.values()) == {"~/x"}, others
+    assert {"used.template", "used.instruments", "parameters.key"} < set(others)

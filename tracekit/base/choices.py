@@ -250,9 +250,10 @@ class RecordingChoices:
         return list(dict.fromkeys(given_options))
 
 
-def is_private_choice(name: str) -> bool:
-    """Return whether a field of a document is a choice that may name people or machines."""
-    return dict(RecordingChoices.options()).get(name, CaptureOption()).is_private
+def is_public_choice(name: str) -> bool:
+    """Return whether a field of a document is a choice that never names people or machines."""
+    option = dict(RecordingChoices.options()).get(name)
+    return option is not None and not option.is_private
 
 
 def _take_shared(document: Any, kind: Any) -> dict[str, Any]:

@@ -4,11 +4,11 @@ Recordings are private: they hold host names, user names, home folders, hardware
 environment values. Results and pages are made to be shown, so none of it gets into them unless
 the user asks for it.
 
-Only fields that may hold such names are redacted: free text, paths, command lines, names of
-processes. States, identifiers and other fields that a program acts on stay as they are, even if the
-user has the same name. In a text a name is left out wherever it is a word, unless tracekit's own
-sentences use that word (`done`, `run`, `metal`): then only where it must be a name, such as in a
-path or before an @.
+All fields of a provenance are redacted, apart from those that are listed as public: states, times,
+versions and other fields that a program acts on. These stay as they are, even if the user has the
+same name. In a text a name is left out wherever it is a word, unless tracekit's own sentences use
+that word (`done`, `run`, `metal`): then only where it must be a name, such as in a path or before
+an @.
 """
 
 import getpass
@@ -19,7 +19,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tracekit.base.choices import is_private_choice
+from tracekit.base.choices import is_public_choice
 from tracekit.base.recording import Provenance
 
 _PATTERNS = (
@@ -51,11 +51,12 @@ time timeline token tokens tool trace track type unit unknown usage verify versi
 window work worker workload xcode xctrace
 """
 _WORDS = frozenset(_SENTENCES.split())
-# The fields of a provenance and of its members that may name a person or a machine; a choice of
-# the user's declares that itself, see `RecordingChoices`.
-_PRIVATE = {
-    *("capabilities", "clock", "combinations", "end_reason", "failure", "machine", "message"),
-    *("name", "overhead", "reason", "stages", "target_reason", "targets", "warnings", "workloads"),
+# The fields of a provenance and of its members that never name a person or a machine, and the
+# workload's name, which a program acts on. All other fields are redacted; a choice of the user's
+# declares itself whether it is, see `RecordingChoices`.
+_PUBLIC = {
+    *("at", "backend", "created", "ended", "git_commit", "identity", "mode", "probed"),
+    *("recorder_version", "started", "state", "tracekit", "workload"),
 }
 
 
@@ -151,7 +152,7 @@ def _without_values(argv: Sequence[str]) -> tuple[str, ...]:
 
 
 def _walk(value: Any, redact: Callable[[str], str]) -> Any:
-    """Redact all texts in a value, but of a dataclass only the fields that may name people."""
+    """Redact all texts in a value, apart from the public fields of a dataclass."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, dict):
@@ -162,7 +163,7 @@ def _walk(value: Any, redact: Callable[[str], str]) -> Any:
         return value
     redacted_fields: dict[str, Any] = {}
     for field in fields(value):
-        if field.name in _PRIVATE or is_private_choice(field.name):
+        if not (field.name in _PUBLIC or is_public_choice(field.name)):
             redacted_fields[field.name] = _walk(getattr(value, field.name), redact)
     return replace(value, **redacted_fields)
 
