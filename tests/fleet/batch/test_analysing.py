@@ -182,6 +182,20 @@ def test_a_failure_calls_the_source_by_its_name_and_a_bug_is_a_row_too(tmp_path:
     assert "a bug of tracekit" in row.hint
 
 
+def test_a_folder_that_was_emptied_after_the_search_is_a_row(tmp_path: Path) -> None:
+    folder = exports(tmp_path, 7, {GPU})
+    [source] = sources_of([str(folder)])
+    for file in folder.iterdir():
+        file.unlink()
+    [row] = analysed_alone(Task(source, "it", "stamp", Choices()))
+    assert (row.state, row.form, row.metrics) == ("failed", "exports", {})
+    assert row.error == "it has no recording any more."
+    assert "repeat the command" in row.hint
+    folder.rmdir()
+    [row] = analysed_alone(Task(source, "it", "stamp", Choices()))
+    assert row.state == "failed", "the folder itself is gone"
+
+
 def test_requested_tables_are_kept(tmp_path: Path) -> None:
     folder = exports(tmp_path, 8, {GPU})
     row = row_of(folder, tables=("gpu_intervals", "signposts"), output=tmp_path / "out")

@@ -158,7 +158,7 @@ def analyse_task(task: Task, folder: Path) -> tuple[BatchRow, ...]:
     """
     start_time = time.monotonic()
     try:
-        rows = tuple(_rows(task, folder))
+        rows = _require_rows(task, tuple(_rows(task, folder)))
     except TracekitError as error:
         rows = (_make_failure_row(task, folder, error.message, error.hint),)
     except (Exception, RecursionError) as error:  # noqa: BLE001  whatever it is, its row says it
@@ -166,6 +166,16 @@ def analyse_task(task: Task, folder: Path) -> tuple[BatchRow, ...]:
     elapsed = time.monotonic() - start_time
     seconds = round(elapsed / len(rows), 3)
     return tuple(replace(row, seconds=seconds) for row in rows)
+
+
+def _require_rows(task: Task, rows: tuple[BatchRow, ...]) -> tuple[BatchRow, ...]:
+    """Return the rows; raise InputError if the source was emptied after the search found it."""
+    if not rows:
+        raise InputError(
+            f"{task.name} has no recording any more.",
+            hint="It had one when the batch began. Put its files back, and repeat the command.",
+        )
+    return rows
 
 
 def _rows(task: Task, folder: Path) -> Iterator[BatchRow]:
