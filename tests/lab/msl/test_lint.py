@@ -254,3 +254,34 @@ def test_a_clang_that_was_replaced_or_removed_is_not_the_one_that_was_found(
     file.unlink()
     with pytest.raises(ToolError, match="There is no clang here"):
         find_clang()
+
+
+SLOW = """#!/bin/sh
+if [ -e slow ]; then exec /bin/sleep 600; fi
+text=$(/bin/cat)
+case "$*$text" in
+  *"a = b"*) echo '<kernel>:1:1: error: of two spaces' >&2; exit 1 ;;
+  *x86_64-linux-gnu*"device bfloat* b) { b[0] = a[0]; }"*)
+    echo "<kernel>:1:60: warning: implicit conversion loses precision: 'float' to '__bf16'" >&2 ;;
+esac
+"""
+
+
+def test_a_slow_probe_is_forgotten_and_the_next_one_judges_bfloats(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "clang"
+    file.write_text(SLOW)
+    file.chmod(0o755)
+    (tmp_path / "slow").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with monkeypatch.context() as hurry:
+        hurry.setattr("tracekit.lab.msl.compiler._PATIENCE", 0.2)
+        with pytest.raises(ToolError, match=r"took more than 0\.2 s"):
+            find_clang()
+    (tmp_path / "slow").unlink()
+    assert find_clang() == str(file)
+    text = "void f(device float* a, device bfloat* b) { b[0] = a[0]; }"
+    (defect,) = lint(text, "f").defects
+    assert defect.message.startswith("a float becomes a bfloat without a conversion")

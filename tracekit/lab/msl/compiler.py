@@ -158,10 +158,17 @@ class Compiler:
         return done.stdout
 
 
+class UnfinishedRunError(ToolError):
+    """A compiler did not start or took too long: its next run may be better."""
+
+
 def run_compiler(
     argv: list[str], stdin: str = "", *, folder: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run a compiler to its end, with messages in English; raise ToolError if it cannot be run."""
+    """Run a compiler to its end, with messages in English.
+
+    Raises UnfinishedRunError if it does not start, or takes too long.
+    """
     environment = {**os.environ, "LC_ALL": "C"}
     try:
         return subprocess.run(
@@ -169,9 +176,11 @@ def run_compiler(
             timeout=_PATIENCE, encoding="utf-8", errors="replace",
         )  # fmt: skip
     except subprocess.TimeoutExpired as error:
-        raise ToolError(f"{argv[0]} took more than {_PATIENCE} s for a kernel.") from error
+        message = f"{argv[0]} took more than {_PATIENCE} s for a kernel."
+        raise UnfinishedRunError(message) from error
     except OSError as error:
-        raise ToolError(f"{argv[0]} cannot be run: {error.strerror or error}.") from error
+        message = f"{argv[0]} cannot be run: {error.strerror or error}."
+        raise UnfinishedRunError(message) from error
 
 
 def find_compiler() -> Compiler:

@@ -13,7 +13,7 @@ from pathlib import Path
 from shutil import which
 
 from tracekit.base import ToolError
-from tracekit.lab.msl.compiler import run_compiler
+from tracekit.lab.msl.compiler import UnfinishedRunError, run_compiler
 from tracekit.lab.msl.edits import blank, without_comments
 from tracekit.lab.msl.metal_rules import Complaint, expand, find_refusals, measure_threadgroup
 
@@ -296,10 +296,15 @@ def _test_clang(clang: str, _changed: int) -> str:
 
 @cache
 def _has_bfloat(clang: str, _changed: int) -> bool:
-    """Return whether this clang tells a bfloat from other types; those before 17 do not."""
+    """Return whether this clang tells a bfloat from other types; those before 17 do not.
+
+    Raises UnfinishedRunError if it did not answer, which is forgotten.
+    """
     program = f'#line 1 "{_KERNEL}"\n{_NARROWING}'
     try:
         messages = _run_clang(clang, "", program, has_bfloat=True)
+    except UnfinishedRunError:
+        raise
     except ToolError:
         return False
     return not messages.complaints and len(messages.narrowed) == 1
