@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib.machinery import ModuleSpec
 
 import pytest
 
@@ -26,6 +27,23 @@ def test_the_docstring_of_a_function_is_found_without_an_import() -> None:
     assert docstring is not None
     assert docstring.startswith("Report by exit code")
     assert find_docstring("nightly history") is None  # an application of its own
+
+
+class CodelessHook:
+    """An import hook that takes each module, with a loader that has no `get_code`, as pytest's."""
+
+    @staticmethod
+    def find_spec(name: str, *_: object) -> ModuleSpec:
+        """Return where a module would come from."""
+        return ModuleSpec(name, None, origin="hook")
+
+
+def test_a_hook_of_imports_does_not_hide_the_docstring(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "tracekit.cli.gate", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [CodelessHook, *sys.meta_path])
+    docstring = find_docstring("nightly gate")
+    assert docstring is not None
+    assert docstring.startswith("Report by exit code")
 
 
 def test_help_imports_no_module_of_a_command() -> None:

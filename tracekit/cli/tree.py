@@ -5,9 +5,10 @@ code of the command's module, which is not run for that: the docstring is its on
 """
 
 import importlib
-import importlib.util
 import inspect
 from collections.abc import Callable, Sequence
+from importlib.machinery import PathFinder
+from pathlib import Path
 from types import CodeType
 from typing import Any, Final
 
@@ -140,9 +141,11 @@ def find_docstring(path: str) -> str | None:
     It is None if the command is an application of its own, or if Python leaves docstrings out.
     """
     module_name, _, function_name = COMMANDS[path].partition(".")
-    specification = importlib.util.find_spec(f"{__package__}.{module_name}")
+    name = f"{__package__}.{module_name}"
+    # Hooks such as pytest's, which rewrites the modules of its plugins, have no code to show.
+    specification = PathFinder.find_spec(name, [str(Path(__file__).parent)])
     loader: Any = specification and specification.loader
-    module_code: CodeType = loader.get_code(f"{__package__}.{module_name}")
+    module_code: CodeType = loader.get_code(name)
     for constant in module_code.co_consts:
         if isinstance(constant, CodeType) and constant.co_name == function_name:
             docstring = constant.co_consts[0]  # where Python keeps it; None with -OO
