@@ -114,7 +114,7 @@ def changes_on_page(tracekit: Any, folder: Path, values: Sequence[float]) -> lis
     result = tracekit("nightly", "history", "--history", folder / "history.db", "--html", page)
     assert result.code == 0, result.err
     tree: Any = html.document_fromstring(page.read_text())
-    rows = tree.xpath("//section[@id='standing']//h3/following-sibling::div[1]//tbody/tr")
+    rows = tree.xpath("//*[@aria-label='Steps and drifts']//tbody/tr")
     return [" ".join(row.text_content().split()) for row in rows]
 
 

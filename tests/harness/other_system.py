@@ -35,6 +35,7 @@ _BEFORE = (
         "lxml.etree",
     ),
     *(
+        "mcp.server",
         "mlx.core",
         "multiprocessing.util",
         "numpy",

@@ -105,7 +105,9 @@ def test_without_a_toc_the_target_is_named_or_the_only_plausible_one_or_nobody(
     no_target = {"capture-truncated", "impossible-rows", "schema-drift"}
     assert judged == no_target
     inapplicable = {check.rule for check in result.checks if check.status is Status.NOT_APPLICABLE}
-    assert inapplicable == {"rows-missing", "serial-prefill", "trace-overhead"}
+    assert inapplicable == {
+        *("rows-missing", "serial-prefill", "trace-overhead", "unsound-dispatches"),
+    }
 
 
 def test_names_and_files_are_taken_as_they_are_meant(
@@ -160,10 +162,8 @@ def test_several_recordings_in_one_folder_become_several_runs(
     run = import_run(tmp_path / "mine.csv", tmp_path / "replayed")
     provenance, [cells] = run.provenance, run.tables["replay_counters"].to_numpy().tolist()
     assert (provenance.recorder, provenance.workload, provenance.counters) == ("import", "mine", "")
-    assert (provenance.stages["import"].state, "--target" in provenance.target_reason) == (
-        "done",
-        True,
-    )
+    assert provenance.stages["import"].state == "done"
+    assert provenance.target_reason.startswith("a GPU frame capture does not name its program")
     assert "serialized replay" in provenance.warnings[0]
     assert cells[:7] == [1, 9, "CB", "Enc", "Calls", 5.0, ""]
     shutil.copytree(exports, tmp_path / "again")  # tables belong to the TOC beside them
