@@ -27,9 +27,9 @@ from tracekit.analysis.repetition import (
     find_structure,
     make_iterations,
 )
-from tracekit.analysis.scope import Device, Targets, steady_steps
+from tracekit.analysis.scope import Device, Targets, own_rows, steady_steps
 from tracekit.analysis.structure import FEWEST, OF_WORK, begins_of, reported_ends
-from tracekit.analysis.upkeep import find_allocating, wirings
+from tracekit.analysis.upkeep import find_allocating, of_the_service, wirings
 from tracekit.base import units
 from tracekit.tables import PHASES
 
@@ -109,10 +109,16 @@ def quiet_limit(starts: Times) -> float:
 def _find_host_work(
     activity: pd.DataFrame | None, events: pd.DataFrame | None, samples: pd.DataFrame | None
 ) -> IntervalSet:
-    """Return when the host was observed at work for the target, apart from encoding."""
+    """Return when the host compiled, wired memory or ran sampled threads for the target.
+
+    A row of the compiler under its own name does not state its client, which may be the target: it
+    counts. A compilation for another process does not count.
+    """
     parts: list[IntervalSet] = []
     if activity is not None:
-        parts.append(IntervalSet.from_spans(*spans(activity)))
+        parts.append(IntervalSet.from_spans(*spans(own_rows(activity))))
+        if "process" in activity:
+            parts.append(IntervalSet.from_spans(*spans(of_the_service(activity))))
     if events is not None:
         parts.append(IntervalSet.from_spans(*spans(wirings(events))))
     if samples is not None:

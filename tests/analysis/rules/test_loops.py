@@ -269,6 +269,19 @@ def test_a_pause_with_a_running_program_is_not_a_pause() -> None:
         assert bool(notes(waiting(stock))) != is_target
 
 
+def test_only_a_compilation_that_may_be_for_the_target_ends_a_pause() -> None:
+    for process, is_target, is_pause in (
+        ("python3", True, False),
+        ("MTLCompilerService", False, False),  # its client is unknown
+        ("WindowServer", False, True),
+    ):
+        stock = waiting(Stock())
+        cells = {"compiler": "x", "program": "Compute", "process": process, "target": is_target}
+        stock.add("compiler_activity", stock.host_time + 350_000, 300_000, **cells)
+        stock.spend(1_000_000)
+        assert any("paused" in note.wording for note in notes(waiting(stock))) == is_pause, process
+
+
 def test_steps_of_a_workload_name_their_parts_and_without_a_loop_it_abstains() -> None:
     steps = row_of_steps([1_000] * 9)
     assert not judge_tables("left-out-time", gpu_intervals=intervals([(0, 9_000)]), steps=steps)
