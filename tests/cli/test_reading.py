@@ -179,6 +179,25 @@ def test_a_conversion_that_makes_no_sense_is_refused(
         assert_error(tracekit("convert", bundle, *arguments), code, reason)
 
 
+def test_a_refused_conversion_names_the_kind_of_its_input(
+    imported: Path, two_tables: Path, tmp_path: Path, toc_xml: Xml, tracekit: Any
+) -> None:
+    exports = tmp_path / "several"
+    exports.mkdir()
+    empty_folder = tmp_path / "empty"
+    empty_folder.mkdir()
+    (exports / "toc.xml").write_text(toc_xml())
+    shutil.copy(two_tables, exports)
+    for place, code, reason in (
+        (tmp_path / "nowhere.xml", 2, "nowhere.xml does not exist"),
+        (empty_folder, 3, "empty is not a run's folder"),
+        (exports, 2, "several is not a single export and is converted as a whole"),
+        (imported, 2, f"{imported.name} is a run and is converted as a whole"),
+    ):
+        assert_error(tracekit("convert", place, tmp_path / "out.parquet"), code, reason)
+        assert not (tmp_path / "out.parquet").exists(), place
+
+
 def test_a_bundle_is_exported_next_to_another_and_imported_like_any_export(
     tracekit: Any, bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -118,11 +118,13 @@ def convert(
     else:
         is_run = Recording(source).provenance_file.exists()
         if to is None or schema is not None or table is not None or (is_run and run_number):
+            app.runs.only_source([source])  # a place without a recording is refused first
             format_texts = [f"{name}: {form.meaning}" for name, form in interop.FORMATS.items()]
             formats = "; ".join(format_texts)
             hint = f"--to {formats}. `tracekit tables {source}` writes one table."
+            kind = "a run" if is_run else "not a single export"
             raise UsageError(
-                f"{source} is a run, which is converted as a whole: choose a format with --to.",
+                f"{source} is {kind} and is converted as a whole: choose a format with --to.",
                 hint=hint,
             )
         how = _RunConversion(to, no_redact=no_redact, json=json, force=force)
