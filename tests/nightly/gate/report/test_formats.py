@@ -187,6 +187,7 @@ def test_a_terminal_gets_the_verdict_in_a_line_and_a_case_is_a_sentence() -> Non
     assert words.verdict(REPORT) == words.heading(REPORT)
     assert words.verdict(replace(REPORT, reason="Too long. " * 20)) == "Failed: serve"
     assert words.verdict(GateReport("t", "s", Outcome.OK)) == "OK"
+    assert words.verdict(replace(REPORT, lead="Slower", reason="Long. " * 20)) == "Slower: serve"
     assert words.format_title(Suite("night", Outcome.FAILED)) == "night"
     metric_case = Case("a", "m", "metric", Outcome.OK, "it is so")
     failed = Case("a", CAPTURE, "capture", Outcome.FAILED, "no GPU")

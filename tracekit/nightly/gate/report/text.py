@@ -26,7 +26,7 @@ _FINDINGS = ("finding", "severity", "outcome", "message")
 
 def heading(report: GateReport) -> str:
     """Return the verdict in a line, with the whole reason."""
-    lead = report.lead or LEADS[report.outcome]
+    lead = _find_lead(report)
     reason = flatten_text(report.reason)
     if not reason:
         return lead
@@ -42,7 +42,12 @@ def verdict(report: GateReport) -> str:
     suite_names = ", ".join(flatten_text(suite.name) for suite in suites)
     if not suite_names:
         return full_heading
-    return f"{LEADS[report.outcome]}: {suite_names}"
+    return f"{_find_lead(report)}: {suite_names}"
+
+
+def _find_lead(report: GateReport) -> str:
+    """Return the words that begin the verdict."""
+    return report.lead or LEADS[report.outcome]
 
 
 def verdict_rows(report: GateReport) -> list[Sequence[str]]:
