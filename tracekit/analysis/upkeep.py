@@ -103,8 +103,10 @@ _FEW = 4  # allocations in a part of a window
 def growing_sizes(resources: pd.DataFrame, window: Window) -> tuple[int, int] | None:
     """Return the sizes of typical large allocations in the first and in the last part of a window.
 
-    None unless they grow all the time: over eight equal parts the mean of the largest quarter rises
-    from part to part, by a tenth or more in all.
+    None unless they grow most of the time. The window has eight equal parts, and each has a mean of
+    its largest quarter. Of the 28 pairs of parts, those in which the later mean is larger outnumber
+    those in which it is smaller by at least 20, and the last mean is at least a tenth larger than
+    the first.
     """
     sized = resources.dropna(subset=["size"])
     times = sized["time"].to_numpy(dtype=np.int64)
@@ -127,7 +129,7 @@ def growing_sizes(resources: pd.DataFrame, window: Window) -> tuple[int, int] | 
 
 
 _SIZES_FEWEST = 16  # allocations that suffice to show recurring sizes
-_UNLIKE = 0.5  # share of the allocations with a unique size
+_UNLIKE = 0.5  # least number of distinct sizes for each allocation
 _NEAR = 4  # ratio of the 90th to the 10th percentile of sizes that have one purpose
 
 

@@ -197,7 +197,7 @@ def discard(recording: Recording) -> None:
 
 @contextmanager
 def kept_unless_misused(recording: Recording, *refusals: type[TracekitError]) -> Generator[None]:
-    """Remove a new folder again if wrong usage, or one of the refusals, left it empty."""
+    """Discard a recording and all its files after wrong usage, or after one of the refusals."""
     try:
         yield
     except (UsageError, *refusals):

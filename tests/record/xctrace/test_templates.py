@@ -75,6 +75,11 @@ def test_a_setting_in_several_places_is_changed_in_all(template: Template) -> No
     )
 
 
+def test_a_value_that_is_there_already_is_listed_as_well(template: Template) -> None:
+    changes = templates.read_template(template(BOTH)).changes(dict.fromkeys(BOTH, 0))
+    assert [(change.old_value, change.new_value) for change in changes] == [(0, 0), (0, 0)]
+
+
 def test_an_unknown_structure_is_left_alone(template: Template) -> None:
     for root, reason in (
         ({"counterprofile": 0}, "no archived dictionary has the key counterprofileinternal"),

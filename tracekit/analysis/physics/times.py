@@ -67,7 +67,7 @@ def _judge_length(rows: ExaminedTable, device: Flags, recorded: int, cost: Cost)
 
 
 def _judge_repeats(rows: ExaminedTable) -> None:
-    """Find rows that repeat the one before them, in the order of their times."""
+    """Find rows of command buffers that equal an earlier row of the table in every cell."""
     order = _order_by_times(rows)
     start = rows.start[order]
     end = rows.end[order]

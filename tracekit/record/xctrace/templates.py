@@ -187,7 +187,7 @@ class Template:
         new_values: Mapping[str, int | bool],
         more_values: Mapping[str, int | bool] | None = None,
     ) -> tuple[KeyChange, ...]:
-        """Return every place that differs if keys have these values.
+        """Return every place of these keys with its old and its new value, which may be equal.
 
         Keys of `more_values` are changed where they are, and may be missing. A value that was never
         set is NSNull. Raise InputError if another key is in no archived dictionary, or its value
