@@ -1,4 +1,8 @@
-"""The cause of each piece of a gap: one of those that `cause.py` defines, by recorded events."""
+"""The cause of each piece of a gap, by recorded events.
+
+`cause.py` defines causes and parties, `scene.py` the events around a gap, `lives.py` the times of
+a command buffer.
+"""
 
 import numpy as np
 
@@ -42,7 +46,10 @@ def find_causes(scene: GapScene, parties: Codes, habit: float) -> Codes:
 
 
 def _find_recorded_causes(scene: GapScene, parties: Codes) -> Codes:
-    """Return the cause of each piece by the events in it, else the rest of its party."""
+    """Return the cause of each piece by the events in it, else the rest of its party.
+
+    Of the cases, the first that holds decides.
+    """
     sights = scene.sights
     on_the_way = parties == code_of(Party.WAY_THERE)
     in_buffer = parties == code_of(Party.WITHIN_BUFFER)

@@ -9,7 +9,7 @@ from tracekit.analysis.idle.causes import FEWEST
 from tracekit.analysis.idle.lives import Lives
 from tracekit.analysis.idle.pieces import attribute_gaps
 from tracekit.analysis.idle.samples import other_thread
-from tracekit.analysis.idle.surroundings import NO_WORK, Surroundings, union_target_rows
+from tracekit.analysis.idle.surroundings import NO_WORK, Surroundings
 from tracekit.analysis.idle.waits import Waits
 from tracekit.analysis.idle.whole import GapsTable
 from tracekit.analysis.idle.work import DeviceWork
@@ -19,6 +19,7 @@ from tracekit.analysis.intervals import gaps as between
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.iterations import Loop
 
+_NO_HABIT = FOREVER  # a number of boundaries that no loop has
 _OFTEN = 2  # boundaries an iteration, from which they are a habit of it
 
 
@@ -64,13 +65,14 @@ def gaps_table(
     span of the workload; "" if nothing is known). If `waited` is unknown, a way back and work on
     another device may be the host's time.
 
-    `handover` is required, although nothing reads it: if work cannot be told from its submission,
-    the gaps are not known either.
+    `life` has an entry for each interval of the target's work on a device, unlike `Lives`, which
+    has one for each command buffer. `handover` is required, although nothing reads it: if work
+    cannot be told from its submission, the gaps are not known either.
     """
     if cpu_profile is not None and len(cpu_profile):
         # If samples show another thread at work in long boundaries, they are late starts, however
         # many there are.
-        without_habit = _gaps_by_device(loaded, life, timeline, waits, around, FOREVER)
+        without_habit = _gaps_by_device(loaded, life, timeline, waits, around, _NO_HABIT)
         if other_thread(without_habit, cpu_profile, submissions):
             return without_habit
     return _gaps_by_device(loaded, life, timeline, waits, around, _count_habit(iterations))
@@ -124,7 +126,7 @@ def _union_work(life: DeviceWork, device: int) -> IntervalSet:
 
 def _find_idle_times(running: IntervalSet, loaded: pd.DataFrame) -> IntervalSet:
     """Return the parts of the loaded time in which nothing ran."""
-    load = union_target_rows(loaded)
+    load = IntervalSet.from_spans(*bounds(loaded))
     load_start = int(load.starts[0])
     load_end = int(load.ends[-1])
     pause_starts, pause_ends = between(load.starts, load.ends, load_start, load_end)

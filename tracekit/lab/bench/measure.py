@@ -89,7 +89,11 @@ class Effort:
 
 @dataclass
 class Runner:
-    """A subject during its measurement: its samples grow."""
+    """A subject during its measurement: its samples grow.
+
+    All times are in ns: `micro` has those of a call in a chain of `calls` of them with one wait,
+    `macro` those of a single step with its wait, and `cost` is that of one sample of both.
+    """
 
     subject: Subject
     inputs: Inputs

@@ -60,14 +60,21 @@ class Spec:
     gputrace: Path | None = None
 
     def steady(self, step: int) -> int:
-        """Return the length of the steady phase in ns, if a step takes `step` ns."""
+        """Return the length of the steady phase in ns, if a step takes `step` ns.
+
+        Without a time limit it is 0: then the repeats end the phase.
+        """
         limit = round((self.seconds or 0.0) * 1e9)
         time_of_steps = round(1.1 * self.steps * step)
         return max(limit, min(LONGER * limit, time_of_steps))
 
     @classmethod
     def from_plan(cls, plan: Plan, recording: Recording, **more: Any) -> Self:
-        """Return the instructions of a plan in a run's folder; `more` are other attributes."""
+        """Return the instructions of a plan in a run's folder; `more` are other attributes.
+
+        The fields of `RecordingChoices` are those of the plan; no other field is taken from it,
+        also if both have one of that name, such as `steps`.
+        """
         assert plan.workload is not None
         choices = plan.share_with(cls)
         settings: dict[str, Any] = {**choices, "seconds": plan.time_limit} | more
