@@ -237,6 +237,7 @@ class Recording:
     def _save(self, reason: str) -> None:
         self._die_at("saving")
         self._hang_at("saving")
+        time.sleep(self.scenario.get("save_pause", 0))
         for _ in range(int(self.scenario.get("save_delay", 0) / _TICK)):
             time.sleep(_TICK)
             with (self.bundle / "corespace" / "raw").open("ab") as raw:

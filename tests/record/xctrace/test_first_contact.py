@@ -138,6 +138,26 @@ def test_the_limit_begins_when_the_workload_is_ready(player: Player) -> None:
     assert steady[-1]["start"] - steady[0]["start"] > 1_500_000_000
 
 
+def test_saving_may_take_400_seconds_without_growth(player: Player, scenario: Scenario) -> None:
+    share = 1.0 if IN_FULL else 0.02
+    scenario(save_pause=400 * share)
+    done = player.record("--method", "launch", "--repeats", "20", TRACEKIT_PATIENCE=str(share))
+    assert done.code == 0, done.words
+    assert "SIGINT" not in done.words, "it was stopped while it saved"
+
+
+def test_a_gpu_works_for_half_a_second_after_an_attach_before_a_step_counts(
+    player: Player,
+) -> None:
+    done = player.record("--method", "attach", "--repeats", "20")
+    assert done.code == 0, done.words
+    worked = 0
+    for step in player.read("workload.json")["steps"]:
+        if step["phase"] == "wake-up":
+            worked += step["completed"] - step["start"]
+    assert worked >= 500_000_000
+
+
 @pytest.mark.parametrize("share", [0.6, 0])
 def test_missing_rows_come_before_all_else_and_there_is_no_rate(
     share: float, player: Player, scenario: Scenario
@@ -215,10 +235,15 @@ def test_a_warm_up_that_has_no_effect_is_refused(player: Player) -> None:
 
 def test_options_without_effect_on_a_frame_capture_are_refused_by_name(player: Player) -> None:
     workload = write_jobs(player.folder / "workloads")
-    for option in (("--no-redact",), ("--telemetry", "off"), ("--counters", "off")):
+    for option in (
+        ("--export", "all"),
+        ("--no-redact",),
+        ("--telemetry", "off"),
+        ("--counters", "off"),
+    ):
         done = player.play("capture", *workload, "--gputrace", *option, "--output", "run")
         assert done.code == 2, (option, done.words)
-        assert option[0] in done.words, (option, done.words)
+        assert f"so {option[0]} has no meaning" in done.words, (option, done.words)
 
 
 def test_a_killed_recording_can_be_recovered(player: Player, scenario: Scenario) -> None:
