@@ -20,7 +20,12 @@ _XPATH = re.compile(
 def export(options: list[str], scenario: Scenario) -> int:
     scenario.note("Exporting")
     words = iter(options)
-    option_values = {word: "" if word == "--toc" else next(words, "") for word in words}
+    option_values: dict[str, str] = {}
+    paths: list[str] = []
+    for word in words:
+        option_values[word] = "" if word == "--toc" else next(words, "")
+        if word == "--xpath":
+            paths.append(option_values[word])
     modes = option_values.keys() & {"--toc", "--xpath"}
     if len(modes) != 1 or option_values.keys() - modes - {"--input", "--output"}:
         sys.stderr.write("Table of Contents and XPath query are two separate modes\n")
@@ -36,7 +41,9 @@ def export(options: list[str], scenario: Scenario) -> int:
         return _MISSING
     if "--toc" in option_values:
         return _write(option_values, documents.toc(state))
-    return _table(option_values, state, scenario)
+    if scenario.get("xpaths") != "all":
+        paths = paths[-1:]
+    return _tables(option_values, paths, state, scenario)
 
 
 def _take_time(scenario: Scenario, kind: str) -> None:
@@ -45,17 +52,20 @@ def _take_time(scenario: Scenario, kind: str) -> None:
     time.sleep(delay.get(kind, 0) if isinstance(delay, dict) else delay)
 
 
-def _table(option_values: dict[str, str], state: dict[str, Any], scenario: Scenario) -> int:
-    match = _XPATH.fullmatch(option_values["--xpath"])
-    if match is None:
-        sys.stderr.write('Export failed: XQueryError:3 - "invalid token"\n')
-        return 1
-    schema, place = match[2], int(match[3] or 0)
-    scenario.note(f"Exporting {schema}")
-    text = documents.table(state, schema, place)
-    if match[1] != "1" or text is None:
-        return _write(option_values, texts.NO_MATCH)
-    return _write(option_values, text)
+def _tables(
+    option_values: dict[str, str], paths: list[str], state: dict[str, Any], scenario: Scenario
+) -> int:
+    found_texts: list[str] = []
+    for path in paths:
+        match = _XPATH.fullmatch(path)
+        if match is None:
+            sys.stderr.write('Export failed: XQueryError:3 - "invalid token"\n')
+            return 1
+        schema, place = match[2], int(match[3] or 0)
+        scenario.note(f"Exporting {schema}")
+        text = documents.table(state, schema, place)
+        found_texts.append(texts.NO_MATCH if match[1] != "1" or text is None else text)
+    return _write(option_values, "".join(found_texts))
 
 
 def _write(option_values: dict[str, str], text: str) -> int:

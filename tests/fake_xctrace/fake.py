@@ -1,6 +1,7 @@
 """The fake's commands: `xcrun` and `xctrace` without Xcode. See README.md beside this file."""
 
 import sys
+import time
 from importlib import import_module
 from pathlib import Path
 
@@ -66,6 +67,7 @@ def describe(arguments: list[str], scenario: Scenario) -> str:
             listed = texts.list_names("Instruments", version.instruments)
             return listed.replace("==", "") if scenario.get("lists") == "unknown" else listed
         case ["list", "devices"]:
+            time.sleep(scenario.get("devices_delay", 0))
             return device_lists.list_devices(scenario)
         case _:
             return ""

@@ -2,6 +2,7 @@
 
 import getpass
 import json
+import plistlib
 import re
 import socket
 import sys
@@ -10,12 +11,14 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import jsonschema
 import pytest
 
 from children import running, started_since
+from every_command import stock_template
 from tracekit.base import InputError, UsageError
 from tracekit.base.capabilities import Capabilities, Combination
 from tracekit.record.asking import (
@@ -90,7 +93,7 @@ def test_every_question_is_answered_as_believed(scenario: Scenario, tmp_path: Pa
 OTHER = """import os, sys, time
 words = sys.argv[1:]
 if words[:1] == ["version"]:
-    print("xctrace version 26.0 (17C529)")
+    print("{version}")
     sys.exit(0)
 {body}
 """
@@ -127,15 +130,15 @@ print("Reached specified time limit, ending recording...")
 
 
 @pytest.fixture
-def other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+def other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Put an xctrace with a body of Python first on PATH."""
 
-    def make(body: str) -> None:
+    def make(body: str, version: str = "xctrace version 26.0 (17C529)") -> None:
         folder = tmp_path / "bin"
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         tool, finder = folder / "xctrace", folder / "xcrun"
         program = folder / "other.py"
-        program.write_text(OTHER.format(body=body))
+        program.write_text(OTHER.format(body=body, version=version))
         # A process that is called xctrace would refuse the recordings of other tests.
         tool.write_text(f'#!/bin/sh\nexec "{sys.executable}" -IS "{program}" "$@"\n')
         finder.write_text(f"#!/bin/sh\necho {tool}\n")
@@ -162,6 +165,91 @@ def test_other_answers_differ(other: Callable[[str], None], tmp_path: Path) -> N
         *("sigterm-ignored", "sigint-attached-code", "second-recording-code"),
         "killed-keeps-raw-data",
     }
+
+
+@pytest.mark.processes
+def test_a_version_without_a_build_differs(other: Callable[..., None], tmp_path: Path) -> None:
+    for version in ("xctrace version 26.0", "?"):
+        other("sys.exit(3)", version)
+        report = ask(("version",), DoctorSurroundings(), tmp_path, quiet)
+        assert verdicts(report) == {"version-names-build": DIFFERS}, version
+        assert (report.xcode_build, report.xctrace) == ("", version)
+
+
+@pytest.mark.processes
+def test_an_export_of_several_paths_differs(scenario: Scenario, tmp_path: Path) -> None:
+    for paths, verdict in (("last", AS_BELIEVED), ("all", DIFFERS)):
+        scenario(xpaths=paths)
+        report = ask(("xpath",), DoctorSurroundings(), tmp_path, quiet)
+        assert verdicts(report) == {"repeated-xpath-exports-both": verdict}, paths
+
+
+@pytest.mark.processes
+def test_the_keys_of_the_stock_template_are_sought_in_its_file(
+    scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contents = tmp_path / "Xcode.app" / "Contents"
+    tools = contents / "Developer" / "usr" / "bin"
+    tools.mkdir(parents=True)
+    fake = Path(which("xctrace") or "").parent
+    for name, program in (
+        ("xctrace", f'exec "{fake}/xctrace" "$@"'),
+        ("xcrun", f"echo {tools}/xctrace"),
+    ):
+        (tools / name).write_text(f"#!/bin/sh\n{program}\n")
+        (tools / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
+    packages = contents / "Applications" / "Instruments.app" / "Contents" / "Packages"
+    templates = packages / "GPU.instrdst" / "Contents" / "Templates"
+    templates.mkdir(parents=True)
+    keys = ("counterprofile", "shaderprofiler", "_recordingControlState")
+    for content, verdict in (
+        (plistlib.dumps(dict.fromkeys(keys, 0), fmt=plistlib.FMT_BINARY), AS_BELIEVED),
+        (stock_template(), DIFFERS),  # without _recordingControlState
+        (bytes(range(256)), DIFFERS),
+        (b"", DIFFERS),
+    ):
+        (templates / "Metal System Trace.tracetemplate").write_bytes(content)
+        report = ask(("template-keys",), DoctorSurroundings(), tmp_path, quiet)
+        assert verdicts(report) == {"template-keys-known": verdict}, content[:20]
+
+
+SLOW_PARTS = {"start_delay": 0.6, "stop_delay": 0.6, "save_pause": 0.6, "export_delay": 0.6}
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("keys", "name", "limit", "slow"),
+    [
+        (SLOW_PARTS, "times", 30, "start stopping saving toc table"),
+        ({"asleep": True}, "times", 30, "idle"),
+        ({"ignores_limit": True}, "times", 5, "limit-slack"),
+        ({"hang": "saved"}, "times", 5, "exit"),
+        ({"export_delay": {"table": 0.6}}, "exports", 30, "export"),
+        ({"start_delay": 0.5, "stuck_for": 3}, "rest", 30, "rest"),
+        ({"devices_delay": 2.5}, "answers", 30, "answer"),
+    ],
+)
+def test_times_that_are_too_long_differ(
+    keys: dict[str, Any], name: str, limit: float, slow: str,
+    scenario: Scenario, beliefs_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Each expected time is 0.4 s here, and the machine takes longer.
+
+    That of an answer is 2 s: it is also the limit of `xctrace version`.
+    """
+    beliefs = read_beliefs()
+    for belief, believed in beliefs.items():
+        if believed.at_most:
+            beliefs[belief] = replace(believed, expected=2 if belief == "answer-seconds" else 0.4)
+    write_beliefs(beliefs, beliefs_file)
+    monkeypatch.setenv("TRACEKIT_BELIEFS", str(beliefs_file))
+    scenario(**keys)
+    gpu = GpuExperiment(haste=0.2)
+    report = ask((name,), DoctorSurroundings(), tmp_path, quiet, limit=limit, gpu=gpu)
+    answers = verdicts(report)
+    too_long = {belief for belief, verdict in answers.items() if verdict is DIFFERS}
+    assert too_long >= {f"{part}-seconds" for part in slow.split()}, report.questions[0].answers
 
 
 @pytest.mark.processes
