@@ -128,6 +128,41 @@ time.sleep(0.2)
 print("Reached specified time limit, ending recording...")
 """
 
+# It launches what it is given, and ends, saves, answers and imports in no way that is believed.
+CONTRARY = """
+import signal, subprocess
+command = words[0]
+if command == "help":
+    print("--recording-options")
+if command == "list":
+    print("== Standard Instruments ==\\nThermometer")
+if command == "export":
+    sys.exit(0 if "killed.trace" in " ".join(words) else 7)
+if command != "record":
+    sys.exit(0 if command in ("help", "list") else 9)
+attachments = os.path.join(words[words.index("--output") + 1], "Trace1.run", "Attachments")
+os.makedirs(attachments)
+with open(os.path.join(attachments, "trace-data.atrc"), "wb") as file:
+    file.write(bytes(100))
+asked = []
+signal.signal(signal.SIGINT, lambda *_: asked.append(True))
+print("Es beginnt" if os.environ.get("LANG") == "de_DE.UTF-8" else "Starting recording with")
+print("Ctrl-C to stop the recording", flush=True)
+if "--attach" in words:
+    time.sleep(2)
+    print("Recording failed with errors")
+    sys.exit(7)
+child = subprocess.Popen(words[words.index("--", 1) + 1:])
+while child.poll() is None and not asked:
+    time.sleep(0.05)
+if asked:
+    child.kill()
+    print("Enough")
+    sys.exit(7)
+print("The target is gone\\nOutput file saved as: x")
+sys.exit(9)
+"""
+
 
 @pytest.fixture
 def other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
@@ -165,6 +200,28 @@ def test_other_answers_differ(other: Callable[[str], None], tmp_path: Path) -> N
         *("sigterm-ignored", "sigint-attached-code", "second-recording-code"),
         "killed-keeps-raw-data",
     }
+
+
+@pytest.mark.processes
+def test_ends_imports_lists_and_lines_of_another_kind_differ(
+    other: Callable[..., None], tmp_path: Path
+) -> None:
+    other(CONTRARY)
+    before = running()
+    names = (
+        *("partial-options", "environment", "sigint-launch", "early-end", "two", "kill"),
+        *("language", "answers"),
+    )
+    report = ask(names, DoctorSurroundings(), tmp_path, quiet, limit=30)
+    assert started_since(before) == []
+    answered = verdicts(report)
+    assert {name for name, verdict in answered.items() if verdict is DIFFERS} == {
+        *("partial-options-code", "environment-inherited", "environment-given"),
+        *("sigint-saves", "sigint-line", "sigint-launched-code", "line-stopping"),
+        *("early-end-code", "early-end-saves", "failed-target-code", "line-exited"),
+        *("second-recording-code", "line-failed", "killed-bundle-opens", "import-recovers"),
+        *("lines-follow-lang", "instruments-listed"),
+    }, report.questions
 
 
 @pytest.mark.processes
@@ -449,6 +506,12 @@ def test_the_last_probe_answers_for_the_gpu(scenario: Scenario, tmp_path: Path) 
     assert answered["launch-gives-rows"] is AS_BELIEVED
     assert answered["attach-gives-rows"] is DIFFERS
     assert answered["counters-come"] is DIFFERS
+    ways = (Combination("launch", False, rows=0), Combination("attach", False, rows=150))
+    keep(Capabilities(here.identity, "2026-11-30", ways), tmp_path)
+    answered = verdicts(ask((), here, tmp_path, quiet, limit=0.01))
+    assert answered["launch-gives-rows"] is DIFFERS
+    assert answered["attach-gives-rows"] is AS_BELIEVED
+    assert answered["counters-come"] is NOT_ANSWERED
 
 
 @pytest.mark.processes

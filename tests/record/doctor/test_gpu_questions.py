@@ -55,12 +55,17 @@ def question(tmp_path: Path) -> Callable[..., AskedQuestion]:
     """Ask one question of a Mac with an M4, whose GPU a program plays."""
 
     def ask_one(
-        name: str, program: str = PLAYER, *, chip: str = "Apple M4 Max", limit: float = 60
+        name: str,
+        program: str = PLAYER,
+        *,
+        chip: str = "Apple M4 Max",
+        limit: float = 60,
+        kinds: tuple[str, ...] = ("uv",),
     ) -> AskedQuestion:
         file = tmp_path / "player.py"
         file.write_text(program)
-        own = (Interpreter("uv", Path(sys.executable)),)
-        gpu = GpuExperiment(file, haste=0.05, interpreters=own, home=tmp_path)
+        interpreters = tuple(Interpreter(kind, Path(sys.executable)) for kind in kinds)
+        gpu = GpuExperiment(file, haste=0.05, interpreters=interpreters, home=tmp_path)
         surroundings = replace(
             DoctorSurroundings(), machine=Machine("Darwin", answer=lambda *_: chip.encode())
         )
@@ -93,18 +98,22 @@ def test_each_dispatch_is_found_launched_attached_and_light(
 def test_missing_rows_of_each_way_differ(
     scenario: Scenario, question: Callable[..., AskedQuestion]
 ) -> None:
-    scenario(rows={"launch": {"share": 0.5}})
-    asked = question("rows")
-    assert values_of(asked) == {
-        "launch-complete": False,
-        "attach-complete": True,
-        "light-complete": True,
-    }
+    for shares, complete in (((0.5, 1), (False, True, True)), ((0.6, 0.5), (False, False, False))):
+        launched, attached = shares
+        scenario(rows={"launch": {"share": launched}, "attach": {"share": attached}})
+        asked = question("rows")
+        launch_complete, attach_complete, light_complete = complete
+        assert values_of(asked) == {
+            "launch-complete": launch_complete,
+            "attach-complete": attach_complete,
+            "light-complete": light_complete,
+        }, shares
     scenario(rows={"attach": {"most": 0}, "launch": {"most": 0}})
-    assert values_of(question("interpreters")) == {
+    asked = question("interpreters", kinds=("uv", "homebrew", "python-org"))
+    assert values_of(asked) == {
         "uv-python-gives-rows": False,
-        "homebrew-python-gives-rows": None,
-        "python-org-python-gives-rows": None,
+        "homebrew-python-gives-rows": False,
+        "python-org-python-gives-rows": False,
     }
 
 

@@ -241,7 +241,7 @@ def _sigint_launched(trial: Trial) -> Observed:
         "sigint-saves": says(command.stdout, "line-saved"),
         "sigint-line": says(command.stdout, "line-stopping"),
         "sigint-launched-code": command.returncode,
-        "sigint-ends-target": not any(target.is_running() for target in targets),
+        "sigint-ends-target": not any(processes.runs(target) for target in targets),
     }
 
 
