@@ -15,12 +15,15 @@ _HARNESS = Path(__file__).resolve().parents[1] / "harness"
 _RAW_DATA = Path("Trace1.run", "Attachments")
 _STATE = "state.json"  # beside the files of a bundle: what the fake exports of it
 _DOCUMENT = "form.template"
+_LISTED_STORE = "corespace/run1/core/stores/indexed-store-0"
 
 
 def write_bundle(bundle: Path, state: dict[str, Any], layout: str) -> None:
-    """Save a recording: in the real layout, or in one that nobody knows."""
-    if layout == "real":
+    """Save a recording: in the real layout, perhaps without a table, or in one nobody knows."""
+    if layout != "unknown":
         _write_real_layout(bundle, state)
+        if layout == "damaged":
+            shutil.rmtree(bundle / _LISTED_STORE)
         (bundle / _STATE).write_text(json.dumps(state))
     else:
         bundle.mkdir(exist_ok=True)

@@ -242,6 +242,20 @@ def test_an_export_of_several_paths_differs(scenario: Scenario, tmp_path: Path) 
 
 
 @pytest.mark.processes
+def test_a_layout_that_cannot_be_read_is_not_a_known_one(
+    scenario: Scenario, tmp_path: Path
+) -> None:
+    for layout, known, unread in (
+        ("real", AS_BELIEVED, AS_BELIEVED),
+        ("damaged", AS_BELIEVED, DIFFERS),
+        ("unknown", DIFFERS, NOT_ANSWERED),
+    ):
+        scenario(layout=layout)
+        report = ask(("layout",), DoctorSurroundings(), tmp_path, quiet)
+        assert verdicts(report) == {"layout-known": known, "tables-not-read": unread}, layout
+
+
+@pytest.mark.processes
 def test_the_keys_of_the_stock_template_are_sought_in_its_file(
     scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

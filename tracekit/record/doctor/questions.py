@@ -394,7 +394,8 @@ def _layout(trial: Trial) -> Observed:
         tables = bundle.runs[-1].tables
         unread = len(tables) - len(bundle.runs[-1].stores)
     except InputError as error:
-        raise NotAnsweredError(f"the bundle cannot be read directly: {error.message}") from error
+        reason = f"the bundle cannot be read directly: {error.message}"
+        raise NotAnsweredError(reason, {"layout-known": False}) from error
     return {"layout-known": bool(tables), "tables-not-read": unread}
 
 
