@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,9 @@ def talk(work: Callable[[Client, Ask], Awaitable[None]], *words: object) -> None
 
             await work(client, ask)
 
-    anyio.run(connect)
+    # A browser's tests leave an event loop in the thread that they ran in.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(anyio.run, connect).result()
 
 
 def test_eight_tools_answer_about_recordings(mine: Path) -> None:

@@ -21,7 +21,7 @@ SIGNS = {
 }
 
 
-@panel("Dispatches of the capture", DISPATCHES)
+@panel("Dispatches of the capture", DISPATCHES, "source_lines", opens_on=(DISPATCHES,))
 def dispatches(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a panel's signature
     """List the dispatches, equal ones together, with their checks; None without a capture."""
     if rows(tables, DISPATCHES).absence:
