@@ -179,3 +179,12 @@ def test_captures_are_compared_by_their_dispatches(
     document = json.loads(capsys.readouterr().out)
     assert document["verdict"] == "Changed dispatches: 0; the same: 1; on one side only: 1."
     assert run("compare", bundle, other, "--html", tmp_path / "page.html") == 2
+    assert run("compare", bundle, other, "--metric", "gpu_busy") == 2
+    assert run("compare", bundle, bundle, "vs", other, other) == 2
+
+
+def test_a_run_that_made_a_capture_is_checked_in_its_folder(bundle: Path, tmp_path: Path) -> None:
+    recording = Recording(tmp_path / "run")
+    recording.folder.mkdir()
+    recording.gputrace.symlink_to(bundle)
+    assert run("kernel", "check", recording.folder) == 0

@@ -8,6 +8,7 @@ from . import replay as replay
 from . import scope as scope
 from . import serving as serving
 from . import tracks as tracks
+from . import wording as wording
 from .analyze import analyze as analyze
 from .analyze import used_tables as used_tables
 from .beats import beats as beats
@@ -40,5 +41,4 @@ from .rows import rows as rows
 from .rule import Finding as Finding
 from .rule import Settings as Settings
 from .rules import RULES as RULES
-from .wording import line_of as line_of
 from .work_names import is_unnamed as is_unnamed

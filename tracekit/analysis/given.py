@@ -27,6 +27,7 @@ from tracekit.analysis.completeness import (
     measure_completeness,
 )
 from tracekit.analysis.counters import counter_means, counter_samples, pressure
+from tracekit.analysis.dispatches import list_dispatches
 from tracekit.analysis.growth import growth_of
 from tracekit.analysis.handover import handover_of
 from tracekit.analysis.happenings import happenings
@@ -200,6 +201,7 @@ DERIVED: Mapping[str, Callable[..., Any]] = {
     "iterations": iterations_table,
     "pauses": pauses_table,
     "loop": loop_of,
+    "captured": list_dispatches,
     "work": named_work,
     "channels": channels_table,
     "work_groups": work_groups_table,

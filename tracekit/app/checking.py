@@ -2,13 +2,12 @@
 
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import pandas as pd
 
 from tracekit import nightly, tables
 from tracekit.analysis import dispatches
@@ -21,13 +20,17 @@ _KEY = "dispatch"
 _FORM = """A file of expectations has a table for each kind of dispatch:
 [[dispatch]]
 expect = ["function~paged_decode", "threadgroup==256", "spills==0"]"""
-_TABLES = (
-    *("dispatches", "bindings", "functions", "pipelines", "source_lines", "capture_encoders"),
-)
 _OUTCOMES = {
     dispatches.AnswerState.DEVIATING: Outcome.REGRESSION,
     dispatches.AnswerState.NOT_RECORDED: Outcome.INCONCLUSIVE,
     dispatches.AnswerState.AS_EXPECTED: Outcome.OK,
+}
+
+
+_LEADS = {
+    Outcome.REGRESSION: "Not as expected",
+    Outcome.INCONCLUSIVE: "Not recorded",
+    Outcome.OK: "As expected",
 }
 
 
@@ -64,11 +67,12 @@ class CheckedDispatch:
 
 @dataclass(frozen=True)
 class CaptureCheck:
-    """A capture that was checked; `verdict` sums it up in a sentence."""
+    """A capture that was checked; `reason` counts the answers, `verdict` states the outcome too."""
 
     capture: str
     outcome: Outcome
     verdict: str
+    reason: str
     dispatches: tuple[CheckedDispatch, ...]
     format: int = 1
 
@@ -118,22 +122,24 @@ def check_capture(
 
 
 def _require_dispatches(path: Path) -> tuple[dispatches.RecordedDispatch, ...]:
-    captured = dispatches.list_dispatches(_read_tables(path))
-    if not captured:
+    read_tables = _read_tables(path)
+    frame, *others = map(read_tables.get, dispatches.TABLES)
+    if frame is None or frame.empty:
         raise InputError(
             f"{path} has no dispatches.",
             hint="Only a GPU frame capture has them: `tracekit capture --gputrace`, or Xcode.",
         )
-    return captured
+    return dispatches.list_dispatches(frame, *others)
 
 
-def _read_tables(path: Path) -> dict[str, pd.DataFrame]:
+def _read_tables(path: Path) -> Mapping[str, Any]:
     """Return the tables of a capture, read in place; those of any other recording from its run."""
     if tables.captures.is_capture(path):
-        read_tables = tables.tables_of_bundle(path)
-    else:
-        read_tables = open_input(path).tables
-    return {name: read_tables[name] for name in _TABLES if name in read_tables}
+        return tables.tables_of_bundle(path)
+    capture = Recording(path).gputrace
+    if capture.exists():
+        return tables.tables_of_bundle(capture)
+    return open_input(path).tables
 
 
 def _finish(check: dispatches.DispatchCheck) -> CheckedDispatch:
@@ -155,14 +161,15 @@ def _sum_up(path: Path, checked: Sequence[CheckedDispatch]) -> CaptureCheck:
     dispatch_count = f"{number:,} dispatch{'' if number == 1 else 'es'}"
     answer_count = f"{states.total():,} answers about {dispatch_count}"
     outcome = Outcome.OK
-    verdict = f"As expected: all {answer_count}."
+    reason = f"all {answer_count}."
     if deviating:
         outcome = Outcome.REGRESSION
-        verdict = f"Not as expected: {deviating:,} of {answer_count}."
+        reason = f"{deviating:,} of {answer_count}."
     elif missing:
         outcome = Outcome.INCONCLUSIVE
-        verdict = f"Not recorded: {missing:,} of {answer_count}."
-    return CaptureCheck(str(path), outcome, verdict, tuple(checked))
+        reason = f"{missing:,} of {answer_count}."
+    verdict = f"{_LEADS[outcome]}: {reason}"
+    return CaptureCheck(str(path), outcome, verdict, reason, tuple(checked))
 
 
 @dataclass(frozen=True)
@@ -222,4 +229,11 @@ def report_of(check: CaptureCheck) -> nightly.GateReport:
             outcome = _OUTCOMES[answer.state]
             of_dispatch.append((answer.topic, outcome, message or str(answer.state)))
     name = Path(check.capture).name
-    return nightly.gating.report_answers(name, check.outcome, check.verdict, answers)
+    heading = nightly.GateReport(
+        title=f"The dispatches of {name}",
+        subject=name,
+        outcome=check.outcome,
+        reason=check.reason,
+        lead=_LEADS[check.outcome],
+    )
+    return nightly.gating.report_answers(heading, answers)

@@ -203,7 +203,7 @@ def verdict_of(result: "analysis.Result") -> str:
     if answer:
         return answer
     if result.findings:
-        return analysis.line_of(result.findings[0], longest=None)
+        return analysis.wording.line_of(result.findings[0], longest=None)
     return result.summarize_checks()
 
 

@@ -99,7 +99,7 @@ def _describe_finding(finding: Finding) -> str:
     saving = ""
     if finding.saving:
         saving = f" Could save {finding.saving_range}."
-    line = f"{finding.rule}: {analysis.line_of(finding, longest=None)}"
+    line = f"{finding.rule}: {analysis.wording.line_of(finding, longest=None)}"
     return shorten(line, _LONGEST - len(saving), placeholder=" …") + saving
 
 

@@ -1,6 +1,6 @@
 """`compare` and `bench ab`: runs, or work, against each other; with the change's certainty."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -71,14 +71,9 @@ def compare(
     if open_page and html is None:
         raise UsageError("--open opens a page, and none is asked for.", hint="Add --html FILE.")
     first_side, second_side = comparison.parse_sides(runs)
-    is_of_captures = all(map(app.checking.holds_capture, (*first_side, *second_side)))
-    if is_of_captures and len(first_side) == len(second_side) == 1:
-        if html is not None or json_summary or exit_code:
-            raise UsageError(
-                "A comparison of GPU frame captures has no --html, --json=summary or --exit-code.",
-                hint="`tracekit kernel check` has an exit code.",
-            )
-        _show_captures(app.checking.compare_captures(first_side[0], second_side[0]), json=json)
+    if all(map(app.checking.holds_capture, (*first_side, *second_side))):
+        _refuse_options(html, json_summary, exit_code, metric, force)
+        _show_captures(_compare_captures(first_side, second_side), json=json)
         return
     pages: list[Path] = []
     if html:
@@ -105,6 +100,23 @@ def compare(
         typer.launch(html.resolve().as_uri())
     if exit_code:
         end(compared_runs.comparison)
+
+
+def _refuse_options(*choices: object) -> None:
+    """Raise UsageError if a choice was made that has no meaning for GPU frame captures."""
+    if any(choices):
+        raise UsageError(
+            "A comparison of GPU frame captures takes no option but --json.",
+            hint="`tracekit kernel check` has an exit code.",
+        )
+
+
+def _compare_captures(
+    first_side: Sequence[Path], second_side: Sequence[Path]
+) -> "app.checking.ComparedCaptures":
+    if len(first_side) != 1 or len(second_side) != 1:
+        raise UsageError("GPU frame captures are compared one with one.", hint="Name two.")
+    return app.checking.compare_captures(first_side[0], second_side[0])
 
 
 def _show_captures(compared: "app.checking.ComparedCaptures", *, json: bool) -> None:

@@ -32,7 +32,7 @@ def show_result(result: "analysis.Result", recording: "Recording", *, json: bool
     if answer:
         console.show_text((answer, "bold"))
     if result.findings:
-        headline = analysis.line_of(result.findings[0], longest=None)
+        headline = analysis.wording.line_of(result.findings[0], longest=None)
         console.show_text((headline, "bold"))
     if answer or result.findings:
         console.screen().print()

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tracekit.analysis import METRICS, Better, Finding, Given, line_of
+from tracekit.analysis import METRICS, Better, Finding, Given, wording
 from tracekit.base import Verdict, own_version, units, verdicts
 from tracekit.compare.compare import RATES, STEP, Comparison
 from tracekit.compare.findings import Became, FindingChange
@@ -562,7 +562,7 @@ def _title_of(change: FindingChange) -> str:
     if finding is None:
         return change.rule
     room = LONGEST_LINE - len(f"{change.course} ")
-    return line_of(finding, finding.cost, longest=room)
+    return wording.line_of(finding, finding.cost, longest=room)
 
 
 def _kernel_row(change: KernelChange) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from tracekit.ops import (
 )
 from tracekit.ops import dense as ops_dense
 from tracekit.record import Progress, quiet
-from tracekit.workload import advise_threadgroup, backend, parameters
+from tracekit.workload import backend, parameters, threadgroups
 
 Lengths = Literal["ragged", "one", "full", "edges", "empty", "seven", "eight", "long"]
 
@@ -307,7 +307,9 @@ def _compare_case(
                 got = tolerances.as_float64(implementation.attend(problem, case.lens, scale))
         except Exception as error:  # noqa: BLE001  one that raises is an outcome
             words = " ".join(str(error).split())
-            failure = f"{type(error).__name__}: {words} {advise_threadgroup(words)}".rstrip()
+            failure = (
+                f"{type(error).__name__}: {words} {threadgroups.advise_threadgroup(words)}".rstrip()
+            )
         if got.shape != expected.shape:
             failure = f"its shape is {list(got.shape)} and not {list(expected.shape)}"
         if failure:

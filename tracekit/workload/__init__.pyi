@@ -2,13 +2,13 @@ from . import calls as calls
 from . import journal as journal
 from . import parameters as parameters
 from . import plan as plan
+from . import threadgroups as threadgroups
 from .beside import NeighbourModules as NeighbourModules
 from .calls import backend as backend
 from .calls import step_of as step_of
 from .interleaved import protocol as protocol
 from .interleaved import resident_command as resident_command
 from .plan import Plan as Plan
-from .threadgroups import advise_threadgroup as advise_threadgroup
 from .worker.spec import Spec as Spec
 from .worker.spec import command as command
 from .workload import COMPILE as COMPILE

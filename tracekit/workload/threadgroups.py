@@ -1,4 +1,4 @@
-"""Explain a threadgroup that has more threads than the pipeline of its kernel holds."""
+"""The limits of threadgroups, and advice if a pipeline holds fewer threads than were asked for."""
 
 import re
 
@@ -7,7 +7,12 @@ _REFUSED = re.compile(
     r"Thread group size \((\d+)\) is greater than\s+the maximum allowed threads per threadgroup "
     r"\((\d+)\)"
 )
-_SIMDGROUP = 32  # threads, on every Apple GPU
+SIMDGROUP = 32
+"""Threads of a SIMD-group on every Apple GPU."""
+MOST_THREADS = 1024
+"""The most threads of a threadgroup on every Apple GPU; a pipeline may hold fewer."""
+MOST_BYTES = 32 * 1024
+"""The most bytes of threadgroup memory of a threadgroup on every Apple GPU."""
 
 
 def advise_threadgroup(message: str) -> str:
@@ -19,7 +24,7 @@ def advise_threadgroup(message: str) -> str:
     if refused is None:
         return ""
     asked, most = map(int, refused.groups())
-    fitting = max(most // _SIMDGROUP * _SIMDGROUP, 1)
+    fitting = max(most // SIMDGROUP * SIMDGROUP, 1)
     return (
         f"The pipeline of this kernel holds {most} threads of the {asked} on this GPU. Launch it "
         f"with at most {fitting}, keep fewer values per thread, or declare the kernel with "

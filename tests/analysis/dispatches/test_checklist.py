@@ -71,7 +71,7 @@ def test_a_grid_has_whole_and_partial_threadgroups() -> None:
 
 def test_threadgroup_memory_is_that_of_the_code_and_of_the_encoder() -> None:
     full = replace(SOUND, static_memory=16384, dynamic_memory=16384)
-    note = "16,384 declared, 16,384 set; 32 KiB hold 1 of such threadgroups."
+    note = "16,384 declared, 16,384 set; 32 KiB would hold 1 such threadgroup."
     assert answers_of(full)["threadgroup memory"] == (AnswerState.AS_EXPECTED, note)
     above = replace(full, dynamic_memory=16388)
     assert answers_of(above)["threadgroup memory"][0] is AnswerState.DEVIATING

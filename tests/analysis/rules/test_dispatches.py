@@ -5,9 +5,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from tracekit.analysis.given import Given
 from tracekit.analysis.inject import NotApplicable, inject
 from tracekit.analysis.rule import Finding
 from tracekit.analysis.rules import RULES
+from tracekit.base import Provenance
 from tracekit.tables import Severity
 
 DISPATCH = {
@@ -35,7 +37,7 @@ def judge(
         "bindings": pd.DataFrame([{**BINDING, **(binding or {})}]),
         "pipelines": pd.DataFrame([{**PIPELINE, **(pipeline or {})}]),
     }
-    return list(inject(RULES["unsound-dispatches"].judge, tables))
+    return list(inject(RULES["unsound-dispatches"].judge, Given(tables, Provenance())))
 
 
 def test_a_sound_dispatch_is_nothing_to_report() -> None:
@@ -76,4 +78,4 @@ def test_faults_of_one_kind_are_one_finding() -> None:
 
 def test_a_recording_without_dispatches_is_not_asked() -> None:
     with pytest.raises(NotApplicable, match="only a GPU frame capture holds it"):
-        inject(RULES["unsound-dispatches"].judge, {})
+        inject(RULES["unsound-dispatches"].judge, Given({}, Provenance()))

@@ -9,9 +9,15 @@ from tracekit.analysis.dispatches.expectations import (
     check_dispatches,
     read_expectation,
 )
-from tracekit.analysis.dispatches.recorded import RecordedDispatch, list_dispatches
+from tracekit.analysis.dispatches.recorded import (
+    TABLES,
+    RecordedDispatch,
+    describe_size,
+    list_dispatches,
+)
 
 __all__ = [
+    "TABLES",
     "AnswerState",
     "DispatchAnswer",
     "DispatchCheck",
@@ -21,6 +27,7 @@ __all__ = [
     "check_dispatch",
     "check_dispatches",
     "compare_dispatches",
+    "describe_size",
     "list_dispatches",
     "read_expectation",
 ]

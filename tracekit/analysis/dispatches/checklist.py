@@ -15,18 +15,13 @@ from tracekit.analysis.dispatches.quantities import (
 )
 from tracekit.analysis.dispatches.recorded import (
     MIX,
-    Axes,
     BoundArgument,
     RecordedDispatch,
+    describe_size,
 )
 from tracekit.base import units
+from tracekit.workload import threadgroups
 
-SIMD_WIDTH = 32
-"""Threads of a SIMD-group on all Apple silicon (Metal Feature Set Tables)."""
-MOST_THREADS = 1024
-"""The most threads of a threadgroup on all Apple silicon (Metal Feature Set Tables)."""
-MOST_MEMORY = 32 * 1024
-"""The most bytes of threadgroup memory of a threadgroup (Metal Feature Set Tables)."""
 _SHOWN_LINES = 3
 NO_LIMIT = (
     "A bundle does not hold the most threads that this pipeline allows "
@@ -62,38 +57,35 @@ def _check_specialization(dispatch: RecordedDispatch) -> Iterator[DispatchAnswer
 
 def _check_threadgroup(dispatch: RecordedDispatch) -> Iterator[DispatchAnswer]:
     threads = dispatch.group_threads
-    size = _multiply(dispatch.group)
+    size = describe_size(dispatch.group)
     value = f"{size} = {threads:,} threads"
-    idle_lanes = -threads % SIMD_WIDTH
+    idle_lanes = -threads % threadgroups.SIMDGROUP
     if not threads:
         yield DispatchAnswer("threadgroup", value, AnswerState.DEVIATING, "it has no threads.")
-    elif threads > MOST_THREADS:
-        note = f"more than the {MOST_THREADS:,} threads that Apple silicon allows."
+    elif threads > threadgroups.MOST_THREADS:
+        note = f"more than the {threadgroups.MOST_THREADS:,} threads that Apple silicon allows."
         yield DispatchAnswer("threadgroup", value, AnswerState.DEVIATING, note)
-    elif idle_lanes and dispatch.group_count == 1 and threads < SIMD_WIDTH:
-        note = f"the whole grid: {threads} of the {SIMD_WIDTH} lanes of a SIMD-group."
+    elif idle_lanes and dispatch.group_count == 1 and threads < threadgroups.SIMDGROUP:
+        note = f"the whole grid: {threads} of the {threadgroups.SIMDGROUP} lanes of a SIMD-group."
         yield DispatchAnswer("threadgroup", value, AnswerState.RECORDED, note)
     elif idle_lanes:
-        note = f"not a multiple of {SIMD_WIDTH}: {idle_lanes} lanes of the last SIMD-group idle."
+        lanes = f"{idle_lanes} lanes of the last SIMD-group idle"
+        note = f"not a multiple of {threadgroups.SIMDGROUP}: {lanes}."
         yield DispatchAnswer("threadgroup", value, AnswerState.DEVIATING, note)
     else:
-        note = f"a multiple of {SIMD_WIDTH}, at most {MOST_THREADS:,}."
+        note = f"a multiple of {threadgroups.SIMDGROUP}, at most {threadgroups.MOST_THREADS:,}."
         yield DispatchAnswer("threadgroup", value, AnswerState.AS_EXPECTED, note)
     yield DispatchAnswer("threads that the pipeline allows", "", AnswerState.NOT_RECORDED, NO_LIMIT)
 
 
-def _multiply(sizes: Axes) -> str:
-    return " \N{MULTIPLICATION SIGN} ".join(str(side) for side in sizes)
-
-
 def _check_grid(dispatch: RecordedDispatch) -> DispatchAnswer:
-    size = _multiply(dispatch.groups)
+    size = describe_size(dispatch.groups)
     value = f"{size} = {dispatch.group_count:,} threadgroups"
     if not dispatch.group_count:
         return DispatchAnswer("grid", value, AnswerState.DEVIATING, "it launches no threadgroup.")
     partial = dispatch.partial_group_count
     if partial:
-        grid = _multiply(dispatch.grid)
+        grid = describe_size(dispatch.grid)
         note = f"partial: {partial:,}, because the grid of {grid} threads does not divide."
         return DispatchAnswer("grid", value, AnswerState.RECORDED, note)
     return DispatchAnswer("grid", value, AnswerState.RECORDED, "all are whole.")
@@ -103,9 +95,9 @@ def _check_memory(dispatch: RecordedDispatch) -> DispatchAnswer:
     if dispatch.memory is None or dispatch.static_memory is None:
         note = f"The encoder set {units.size(dispatch.dynamic_memory)}; {NO_AIR}"
         return DispatchAnswer("threadgroup memory", "", AnswerState.NOT_RECORDED, note)
-    value = f"{dispatch.memory:,} of {MOST_MEMORY:,} bytes"
+    value = f"{dispatch.memory:,} of {threadgroups.MOST_BYTES:,} bytes"
     parts = f"{dispatch.static_memory:,} declared, {dispatch.dynamic_memory:,} set"
-    if dispatch.memory > MOST_MEMORY:
+    if dispatch.memory > threadgroups.MOST_BYTES:
         return DispatchAnswer(
             "threadgroup memory", value, AnswerState.DEVIATING, f"too much: {parts}."
         )
@@ -113,8 +105,10 @@ def _check_memory(dispatch: RecordedDispatch) -> DispatchAnswer:
         return DispatchAnswer(
             "threadgroup memory", value, AnswerState.AS_EXPECTED, "the kernel uses none."
         )
-    fitting = MOST_MEMORY // dispatch.memory
-    note = f"{parts}; {units.size(MOST_MEMORY)} hold {fitting:,} of such threadgroups."
+    fitting = threadgroups.MOST_BYTES // dispatch.memory
+    plural = "" if fitting == 1 else "s"
+    room = units.size(threadgroups.MOST_BYTES)
+    note = f"{parts}; {room} would hold {fitting:,} such threadgroup{plural}."
     return DispatchAnswer("threadgroup memory", value, AnswerState.AS_EXPECTED, note)
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from tracekit.analysis.dispatches.answers import AnswerState, DispatchAnswer
 from tracekit.analysis.dispatches.quantities import (
+    AXES,
     MEANINGS,
     OF_BINDINGS,
     RecordedQuantity,
@@ -30,7 +31,6 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
 _ORDERING = frozenset({"<=", ">=", "<", ">"})
 _SELECTING = frozenset({"dispatch", "function", "label"})
 _SIZES = frozenset({"threadgroup", "threads", "groups"})
-_AXES = ("x", "y", "z")
 _OF_TEXT = frozenset({"function", "label"})
 _FORM = re.compile(r"\s*([a-z][\w.$-]*)\s*(==|!=|<=|>=|<|>|~)\s*(.+?)\s*", re.IGNORECASE)
 _EXAMPLE = "An expectation is like 'threadgroup==256', 'spills==0' or 'function~paged_decode'."
@@ -92,7 +92,7 @@ def _require_quantity(name: str) -> None:
     head, _, of_head = name.partition(".")
     if head in {"bindings", "constants"} and of_head:
         return
-    is_side = head in _SIZES and of_head in _AXES
+    is_side = head in _SIZES and of_head in AXES
     if name not in MEANINGS and not is_side:
         names = (*MEANINGS, "constants.NAME", "bindings.NAME")
         raise UsageError(f"A dispatch has no quantity {name!r}.", hint=suggest_name(name, names))

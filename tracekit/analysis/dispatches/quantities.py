@@ -14,7 +14,7 @@ NO_CONSTANT = (
     "a capture is not known to hold the values of function constants; the name of a specialized "
     "function often shows them, so expect a part of it: function~NAME."
 )
-_AXES = ("x", "y", "z")
+AXES = ("x", "y", "z")
 BOUND = "bound"
 UNBOUND = "unbound"
 
@@ -112,7 +112,7 @@ def _measure_size(
     name: str, total: int, sizes: tuple[int, int, int]
 ) -> dict[str, RecordedQuantity]:
     quantities = {name: RecordedQuantity(total)}
-    for axis, size in zip(_AXES, sizes, strict=True):
+    for axis, size in zip(AXES, sizes, strict=True):
         quantities[f"{name}.{axis}"] = RecordedQuantity(size)
     return quantities
 

@@ -10,6 +10,12 @@ import pandas as pd
 Axes = tuple[int, int, int]
 """A size in x, y and z."""
 
+
+def describe_size(sizes: Axes) -> str:
+    """Return a size in words: "256 \N{MULTIPLICATION SIGN} 8 \N{MULTIPLICATION SIGN} 1"."""
+    return " \N{MULTIPLICATION SIGN} ".join(f"{side:,}" for side in sizes)
+
+
 MIX = (
     *("alu", "fp32", "fp16", "int32", "int16", "branches", "waits"),
     *("device_loads", "device_stores", "device_atomics"),
@@ -114,38 +120,46 @@ class RecordedDispatch:
         return f"dispatch {self.index}: {self.function or 'a function without a name'}"
 
 
-Frames = Mapping[str, pd.DataFrame]
+TABLES = (
+    *("dispatches", "bindings", "functions", "pipelines", "source_lines", "capture_encoders"),
+)
+"""The tables of a capture that dispatches are read from, in the order of `list_dispatches`."""
 
 
-def list_dispatches(tables: Frames) -> tuple[RecordedDispatch, ...]:
-    """Return the dispatches of a capture in their order; empty if there is no such table.
+def list_dispatches(
+    dispatches: pd.DataFrame,
+    bindings: pd.DataFrame | None,
+    functions: pd.DataFrame | None,
+    pipelines: pd.DataFrame | None,
+    source_lines: pd.DataFrame | None,
+    capture_encoders: pd.DataFrame | None,
+) -> tuple[RecordedDispatch, ...]:
+    """Return the dispatches of a capture in their order, with the facts of its other tables.
 
-    The tables are `dispatches` and, as far as they are there, `bindings`, `functions`,
-    `pipelines`, `source_lines` and `capture_encoders`.
+    A fact of a table that is None was not recorded.
     """
-    dispatch_rows = _rows_of(tables, "dispatches")
-    functions = _by_index(tables, "functions")
-    pipelines = _by_index(tables, "pipelines")
-    encoders = _by_index(tables, "capture_encoders")
+    functions_by_index = _by_index(functions)
+    pipelines_by_index = _by_index(pipelines)
+    encoders_by_index = _by_index(capture_encoders)
     arguments: dict[int, list[BoundArgument]] = {}
-    for row in _rows_of(tables, "bindings"):
+    for row in _rows_of(bindings):
         arguments.setdefault(int(row["dispatch"]), []).append(_read_argument(row))
-    lines = _list_lines(tables)
-    dispatches: list[RecordedDispatch] = []
-    for row in dispatch_rows:
+    lines = _list_lines(source_lines)
+    recorded_dispatches: list[RecordedDispatch] = []
+    for row in _rows_of(dispatches):
         pipeline = _integer(row["pipeline"])
         kernel = _integer(row["kernel"])
         encoder = _integer(row["encoder"])
         dispatch = _read_dispatch(
             row,
-            _row_at(functions, kernel),
-            _row_at(pipelines, pipeline),
-            _row_at(encoders, encoder),
+            _row_at(functions_by_index, kernel),
+            _row_at(pipelines_by_index, pipeline),
+            _row_at(encoders_by_index, encoder),
             tuple(arguments.get(int(row["index"]), ())),
             lines.get(pipeline, ()),
         )
-        dispatches.append(dispatch)
-    return tuple(dispatches)
+        recorded_dispatches.append(dispatch)
+    return tuple(recorded_dispatches)
 
 
 _Row = Mapping[str, Any]
@@ -210,10 +224,10 @@ def _read_argument(row: _Row) -> BoundArgument:
     )
 
 
-def _list_lines(tables: Frames) -> dict[int | None, tuple[SourceLine, ...]]:
+def _list_lines(source_lines: pd.DataFrame | None) -> dict[int | None, tuple[SourceLine, ...]]:
     """Return the source lines of each pipeline's kernel, those with most instructions first."""
     by_pipeline: dict[int, list[SourceLine]] = {}
-    for row in _rows_of(tables, "source_lines"):
+    for row in _rows_of(source_lines):
         line = _integer(row["line"])
         pipeline = _integer(row["pipeline"])
         is_of_constants = _text(row["program"]).endswith(_CONSTANT_PROGRAM)
@@ -227,16 +241,16 @@ def _list_lines(tables: Frames) -> dict[int | None, tuple[SourceLine, ...]]:
     return ordered
 
 
-def _rows_of(tables: Frames, name: str) -> list[_Row]:
-    if name not in tables:
+def _rows_of(frame: pd.DataFrame | None) -> list[_Row]:
+    if frame is None:
         return []
-    rows: list[Any] = tables[name].to_dict("records")
+    rows: list[Any] = frame.to_dict("records")
     return rows
 
 
-def _by_index(tables: Frames, name: str) -> dict[int, _Row]:
+def _by_index(frame: pd.DataFrame | None) -> dict[int, _Row]:
     rows: dict[int, _Row] = {}
-    for row in _rows_of(tables, name):
+    for row in _rows_of(frame):
         rows[int(row["index"])] = row
     return rows
 

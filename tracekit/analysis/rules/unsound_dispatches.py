@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 
-import pandas as pd
-
 from tracekit.analysis.dispatches.answers import AnswerState, DispatchAnswer
 from tracekit.analysis.dispatches.checklist import check_dispatch
-from tracekit.analysis.dispatches.recorded import RecordedDispatch, list_dispatches
+from tracekit.analysis.dispatches.recorded import RecordedDispatch
 from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.rule import Fact, Finding, Findings, finding
 from tracekit.tables import Severity
@@ -16,13 +14,7 @@ _BINDING = "binding "
 _SHOWN = 3
 
 
-def unsound_dispatches(
-    dispatches: pd.DataFrame,
-    bindings: pd.DataFrame | None,
-    functions: pd.DataFrame | None,
-    pipelines: pd.DataFrame | None,
-    capture_encoders: pd.DataFrame | None,
-) -> Findings:
+def unsound_dispatches(captured: tuple[RecordedDispatch, ...]) -> Findings:
     """Dispatches are launched in a way that cannot be meant.
 
     What it looks for:
@@ -44,21 +36,13 @@ def unsound_dispatches(
     When it abstains:
         When the recording is not a GPU frame capture: only a capture holds dispatches.
     """
-    recorded_frames = {
-        "dispatches": dispatches,
-        "bindings": bindings,
-        "functions": functions,
-        "pipelines": pipelines,
-        "capture_encoders": capture_encoders,
-    }
-    frames = {name: frame for name, frame in recorded_frames.items() if frame is not None}
     faults: dict[Mechanism, list[tuple[RecordedDispatch, DispatchAnswer]]] = {}
-    for dispatch in list_dispatches(frames):
+    for dispatch in captured:
         for answer in check_dispatch(dispatch):
             if answer.state is AnswerState.DEVIATING:
                 faults.setdefault(_find_lever(answer), []).append((dispatch, answer))
     for lever, fault_list in faults.items():
-        yield _describe(lever, fault_list, len(dispatches))
+        yield _describe(lever, fault_list, len(captured))
 
 
 def _find_lever(answer: DispatchAnswer) -> Mechanism:

@@ -45,7 +45,7 @@ from tracekit.lab.bench.subjects.layers import CACHE, NORM
 from tracekit.lab.metal_queue import Dispatch, load_metal, time_kernels
 from tracekit.machine import describe as describe_machine
 from tracekit.record import Progress, quiet
-from tracekit.workload import advise_threadgroup, backend
+from tracekit.workload import backend, threadgroups
 
 _OF_MLX = "the kernels are MLX's own, which no queue but its own can launch"
 
@@ -230,7 +230,7 @@ def _note_failure(runner: Runner) -> Generator[None]:
 def describe(error: Exception) -> str:
     """Return the kind and the text of an error, in one line, with advice if there is some."""
     text = " ".join(str(error).split()) or "no message"
-    return f"{type(error).__name__}: {text} {advise_threadgroup(text)}".rstrip()
+    return f"{type(error).__name__}: {text} {threadgroups.advise_threadgroup(text)}".rstrip()
 
 
 def compare_rows(

@@ -13,6 +13,7 @@ from functools import cached_property
 from tracekit.lab.msl.compiler import run_compiler
 from tracekit.lab.msl.edits import blank, without_comments, without_strings
 from tracekit.lab.msl.signature import closing, split_parameters
+from tracekit.workload import threadgroups
 
 
 @dataclass(frozen=True)
@@ -330,7 +331,6 @@ def _thread_references(expanded: ExpandedCode) -> Iterator[Complaint]:
             yield expanded.complain(function.start, message)
 
 
-MOST_BYTES = 32 * 1024
 _ALIGNMENT = 16  # of a threadgroup variable
 
 
@@ -355,10 +355,10 @@ def measure_threadgroup(
         total = sum((lines.get((start, ""), {}) | bytes_by_line).values())
         totals[start] = max(totals[start], total)
     for start, total in totals.items():
-        if total > MOST_BYTES:
+        if total > threadgroups.MOST_BYTES:
             message = (
                 f"the threadgroup variables of {kernels[start].name} take {total:,} bytes; "
-                f"a threadgroup has {MOST_BYTES:,}"
+                f"a threadgroup has {threadgroups.MOST_BYTES:,}"
             )
             yield expanded.complain(start, message)
 

@@ -18,6 +18,7 @@ from tracekit.lab.msl.compiler import translate_places
 from tracekit.lab.msl.edits import Edited, KernelText, without_comments
 from tracekit.lab.msl.signature import Parameter, constant_indices
 from tracekit.machine import triad
+from tracekit.workload import threadgroups
 
 
 class ThreadOrder(StrEnum):
@@ -278,7 +279,6 @@ def _numpy_dtype(kind: str, size: int, array: Array) -> np.dtype[Any]:
     return np.dtype(f"{kind}{size}")
 
 
-MOST_THREADS = 1024
 _WHERE = "Compile it with checked=True to learn where."
 _LARGEST = 2**32 - 1
 
@@ -417,8 +417,8 @@ def _check_sizes(grid: Triple, threadgroup: Triple) -> None:
             )
     x, y, z = map(min, grid, threadgroup)
     threads = x * y * z
-    if threads > MOST_THREADS:
+    if threads > threadgroups.MOST_THREADS:
         raise UsageError(
             f"A threadgroup of {x} x {y} x {z} has {threads} threads; "
-            f"Metal allows {MOST_THREADS} at most."
+            f"Metal allows {threadgroups.MOST_THREADS} at most."
         )

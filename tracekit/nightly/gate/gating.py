@@ -59,11 +59,11 @@ ReportedAnswer = tuple[str, Outcome, str]
 
 
 def report_answers(
-    subject: str, outcome: Outcome, verdict: str, answers: Mapping[str, Sequence[ReportedAnswer]]
+    heading: GateReport, answers: Mapping[str, Sequence[ReportedAnswer]]
 ) -> GateReport:
-    """Return a report of questions and answers, a suite for each thing that was asked about.
+    """Return a report with questions and answers, a suite for each thing that was asked about.
 
-    `verdict` is "LEAD: REASON".
+    `heading` is the report without them: its title, outcome, lead and reason.
     """
     suites: list[Suite] = []
     for name, suite_answers in answers.items():
@@ -74,15 +74,7 @@ def report_answers(
             if suite_outcome is not Outcome.REGRESSION and answer_outcome is not Outcome.OK:
                 suite_outcome = answer_outcome
         suites.append(Suite(name, suite_outcome, cases=tuple(cases)))
-    lead, _, reason = verdict.partition(": ")
-    return GateReport(
-        title=f"The dispatches of {subject}",
-        subject=subject,
-        outcome=outcome,
-        reason=reason,
-        suites=tuple(suites),
-        lead=lead,
-    )
+    return replace(heading, suites=tuple(suites))
 
 
 def gate_runs(

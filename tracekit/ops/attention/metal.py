@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import mlx.core as mx
 
+from tracekit import workload
 from tracekit.base import ToolError, UsageError
 from tracekit.ops.attention.problem import DecodeProblem, check_head_dim, draw_problem
 from tracekit.ops.kernels import LANES, LEAST_BUFFER, KernelSource, needing_metal, pad_buffer
@@ -32,9 +33,6 @@ THREADS_OF_A_CORE = {16: 512, 32: 384}
 
 With more elements than these, more than `THREADS` would not keep their registers.
 """
-MOST_THREADS = 1024
-THREADGROUP_BYTES = 32 * 1024
-"""Threadgroup memory that every Apple GPU has."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +122,7 @@ def plan(
         )
     if threadgroup is None:
         threadgroup = THREADS if cores is None else _threads_of_core(heads * tile)
-    room = THREADGROUP_BYTES - 8 * heads * LANES
+    room = workload.threadgroups.MOST_BYTES - 8 * heads * LANES
     _check_threadgroup(threadgroup, room, problem.head_dim)
     return replace(base_plan, threadgroup=threadgroup, partitions=partitions)
 
@@ -132,7 +130,7 @@ def plan(
 def _plan_ungrouped(problem: DecodeProblem, kernel: Kernel, threadgroup: int | None) -> DecodePlan:
     if kernel == "per-head":
         threads = threadgroup or 256
-        room = THREADGROUP_BYTES - 256
+        room = workload.threadgroups.MOST_BYTES - 256
     else:
         threads = threadgroup or 128
         room = 0
@@ -169,7 +167,7 @@ def partitions_for(threadgroups: int, longest: int, cores: int | None = None) ->
 
 def _check_threadgroup(threads: int, room: int, head_dim: int) -> None:
     """Refuse sizes that no Apple GPU can launch; `room` is the limit of bytes for sums."""
-    if threads % LANES or not LANES <= threads <= MOST_THREADS:
+    if threads % LANES or not LANES <= threads <= workload.threadgroups.MOST_THREADS:
         raise UsageError(
             f"A threadgroup of {threads} threads cannot be launched.",
             hint="Take a multiple of 32, at most 1024.",

@@ -1,8 +1,7 @@
 """The dispatch check of a GPU frame capture: each dispatch, and the answers about it."""
 
-from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tracekit import analysis
 from tracekit.analysis import Result
@@ -12,7 +11,6 @@ from tracekit.report.panel import DISPATCHES, Context, Tables, panel, rows
 FIRST_ROWS = 8
 """The dispatches whose check is on the page at once; those behind them are folded together."""
 MOST_ROWS = 60
-_OTHERS = ("bindings", "functions", "pipelines", "source_lines", "capture_encoders")
 SIGNS = {
     analysis.dispatches.AnswerState.DEVIATING: ("✕", "error"),
     analysis.dispatches.AnswerState.NOT_RECORDED: ("?", "abstained"),
@@ -21,81 +19,77 @@ SIGNS = {
 }
 
 
-@panel("Dispatches of the capture", DISPATCHES, "source_lines", opens_on=(DISPATCHES,))
+@panel("Dispatches of the capture", DISPATCHES, opens_on=(DISPATCHES,))
 def dispatches(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a panel's signature
     """List the dispatches, equal ones together, with their checks; None without a capture."""
     if rows(tables, DISPATCHES).absence:
         return None
-    captured = list_captured(tables)
-    entries: list[Context] = []
-    deviating = 0
-    for group in _group_equal(captured):
-        entry = _describe(group)
-        entries.append(entry)
-        if entry["deviating"]:
-            deviating += len(group)
-    entries.sort(key=lambda entry: not entry["deviating"])
+    captured: tuple[analysis.dispatches.RecordedDispatch, ...] = tables["captured"]
+    groups: dict[Hashable, _EqualDispatches] = {}
+    for dispatch in captured:
+        answers = analysis.dispatches.check_dispatch(dispatch)
+        group = groups.setdefault(_key_of(dispatch, answers), _EqualDispatches(dispatch, answers))
+        group.number += 1
+    ordered = sorted(groups.values(), key=lambda group: not group.is_deviating)
+    deviating = sum(group.number for group in ordered if group.is_deviating)
     functions = {dispatch.function for dispatch in captured}
-    dispatch_count = _count(len(captured), "dispatch", "dispatches")
-    gist = f"{dispatch_count} of {_count(len(functions), 'kernel')}"
+    dispatch_count = analysis.wording.pluralize(len(captured), "dispatch", "dispatches")
+    gist = f"{dispatch_count} of {analysis.wording.pluralize(len(functions), 'kernel')}"
     if deviating:
         gist += f", {units.count(deviating)} not as expected"
     return {
-        "listed": entries[:MOST_ROWS],
+        "listed": list(map(_describe, ordered[:MOST_ROWS])),
         "first_rows": FIRST_ROWS,
-        "more": max(0, len(entries) - MOST_ROWS),
+        "more": max(0, len(ordered) - MOST_ROWS),
         "gist": gist,
     }
 
 
-def list_captured(tables: Tables) -> tuple[analysis.dispatches.RecordedDispatch, ...]:
-    """Return the dispatches of a run's capture; empty without one."""
-    names = [name for name in (DISPATCHES, *_OTHERS) if not rows(tables, name).absence]
-    frames = {name: rows(tables, name).frame for name in names}
-    return analysis.dispatches.list_dispatches(frames)
+@dataclass
+class _EqualDispatches:
+    """Dispatches that differ in their place alone: the first of them, its answers, their number."""
+
+    first: analysis.dispatches.RecordedDispatch
+    answers: tuple[analysis.dispatches.DispatchAnswer, ...]
+    number: int = 0
+
+    @property
+    def is_deviating(self) -> bool:
+        states = [answer.state for answer in self.answers]
+        return analysis.dispatches.AnswerState.DEVIATING in states
 
 
-def _group_equal(
-    captured: Sequence[analysis.dispatches.RecordedDispatch],
-) -> list[list[analysis.dispatches.RecordedDispatch]]:
-    """Return the dispatches in groups that differ in their number alone, in order."""
-    groups: dict[Hashable, list[analysis.dispatches.RecordedDispatch]] = {}
-    for dispatch in captured:
-        groups.setdefault(_key_of(dispatch), []).append(dispatch)
-    return list(groups.values())
-
-
-def _key_of(dispatch: analysis.dispatches.RecordedDispatch) -> Hashable:
+def _key_of(
+    dispatch: analysis.dispatches.RecordedDispatch,
+    answers: Sequence[analysis.dispatches.DispatchAnswer],
+) -> Hashable:
     """Return the facts that dispatches share if one line shows them; places do not count."""
     arguments = [
         replace(argument, buffer=None, address=None, offset=None) for argument in dispatch.arguments
     ]
-    answers = analysis.dispatches.check_dispatch(dispatch)
     states = tuple(answer.state for answer in answers)
     counts = tuple(dispatch.counts.items())
     shape = (dispatch.grid, dispatch.group, dispatch.dynamic_memory, dispatch.static_memory)
     return dispatch.function, dispatch.label, shape, counts, tuple(arguments), states
 
 
-def _describe(group: Sequence[analysis.dispatches.RecordedDispatch]) -> Context:
-    dispatch = group[0]
-    answers = analysis.dispatches.check_dispatch(dispatch)
-    states = Counter(answer.state for answer in answers)
+def _describe(group: _EqualDispatches) -> Context:
+    dispatch = group.first
     memory = "not recorded"
     if dispatch.memory is not None:
         memory = units.size(dispatch.memory)
     return {
         "index": dispatch.index,
-        "number": len(group),
+        "number": group.number,
         "function": dispatch.function or "not recorded",
         "label": dispatch.label,
-        "group": _multiply(dispatch.group),
-        "groups": _multiply(dispatch.groups),
+        "group": analysis.dispatches.describe_size(dispatch.group),
+        "groups": analysis.dispatches.describe_size(dispatch.groups),
         "memory": memory,
         "registers": _count_of(dispatch, "registers"),
         "instructions": _count_of(dispatch, "instructions"),
-        "deviating": states[analysis.dispatches.AnswerState.DEVIATING],
-        "answers": [_describe_answer(answer) for answer in answers],
+        "deviating": group.is_deviating,
+        "answers": list(map(_describe_answer, group.answers)),
     }
 
 
@@ -115,13 +109,3 @@ def _count_of(dispatch: analysis.dispatches.RecordedDispatch, name: str) -> str:
     if name not in dispatch.counts:
         return "not recorded"
     return units.count(dispatch.counts[name])
-
-
-def _multiply(sizes: tuple[int, int, int]) -> str:
-    return " \N{MULTIPLICATION SIGN} ".join(units.count(size) for size in sizes)
-
-
-def _count(number: int, noun: str, plural: str = "") -> str:
-    if number == 1:
-        return f"1 {noun}"
-    return f"{units.count(number)} {plural or noun + 's'}"

@@ -23,6 +23,6 @@ def findings(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001 
 
 def _lay_out(finding: Finding) -> tuple[Finding, str, str, str]:
     """Return a finding with its title, its advice, and the part of the advice that is folded."""
-    title = analysis.line_of(finding, finding.cost)
+    title = analysis.wording.line_of(finding, finding.cost)
     advice, more_advice = split_words(finding.advice)
     return finding, title, advice, more_advice

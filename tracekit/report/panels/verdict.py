@@ -21,7 +21,6 @@ from tracekit.report.panel import (
     panel,
     rows,
 )
-from tracekit.report.panels.dispatches import list_captured
 from tracekit.report.setting import describe_setting
 from tracekit.tables import Severity
 
@@ -182,9 +181,9 @@ def verdict(result: Result, tables: Tables) -> Context:
 
 def count_answers(tables: Tables) -> list[Context]:
     """Return the numbers of a GPU frame capture's check; empty without a capture."""
-    captured = list_captured(tables)
-    if not captured:
+    if rows(tables, DISPATCHES).absence:
         return []
+    captured: tuple[analysis.dispatches.RecordedDispatch, ...] = tables["captured"]
     states: Counter[analysis.dispatches.AnswerState] = Counter()
     for dispatch in captured:
         states.update(answer.state for answer in analysis.dispatches.check_dispatch(dispatch))
@@ -207,7 +206,7 @@ def count_answers(tables: Tables) -> list[Context]:
 
 def _list_lines(result: Result) -> Iterator[tuple[Severity, str]]:
     for finding in result.findings:
-        yield finding.severity, analysis.line_of(finding, finding.cost)
+        yield finding.severity, analysis.wording.line_of(finding, finding.cost)
 
 
 def _of_samples(result: Result, tables: Tables) -> PageVerdict | None:
@@ -232,11 +231,9 @@ def _of_samples(result: Result, tables: Tables) -> PageVerdict | None:
 
 
 def _describe_capture(captured: pd.DataFrame) -> str:
-    dispatch_count = units.count(len(captured))
-    noun = "dispatch" if len(captured) == 1 else "dispatches"
-    kernel_count = captured["function"].nunique()
-    kernels = "1 kernel" if kernel_count == 1 else f"{units.count(kernel_count)} kernels"
-    return f"{dispatch_count} {noun} of {kernels}, without times; no check found a fault."
+    dispatch_count = analysis.wording.pluralize(len(captured), "dispatch", "dispatches")
+    kernel_count = analysis.wording.pluralize(captured["function"].nunique(), "kernel")
+    return f"{dispatch_count} of {kernel_count}, without times; no check found a fault."
 
 
 def _of_profile(samples: pd.DataFrame, frames: pd.DataFrame) -> PageVerdict:
@@ -256,11 +253,11 @@ def verdict_of(result: Result) -> PageVerdict:
     """Judge a run by its first finding; without any, by the number of checks that passed."""
     judged = [finding for finding in result.findings if finding.severity in _TONES]
     if not judged and result.findings:
-        return PageVerdict("note", analysis.line_of(result.findings[0], longest=None))
+        return PageVerdict("note", analysis.wording.line_of(result.findings[0], longest=None))
     if not judged:
         return _without_fault(result)
     first_finding = judged[0]
-    line = analysis.line_of(first_finding, longest=None)
+    line = analysis.wording.line_of(first_finding, longest=None)
     if first_finding.severity is Severity.ERROR:
         line = f"Do not trust these numbers yet. {line}"
     return PageVerdict(_TONES[first_finding.severity], line, first_finding.advice)
