@@ -31,7 +31,7 @@ campaign: && seeds
 seeds *numbers:
     uv run --group dev python tests/tools/seeds.py {{numbers}}
 
-# how many changes to a room's code its tests find, such as `just mutants compare --count 100`
+# how many changes to a room's code its tests find, such as `just mutants comparison --count 100`
 mutants room *arguments:
     nice uv run --group check python tests/tools/mutants.py {{room}} {{arguments}}
 

@@ -26,8 +26,8 @@ from tracekit.analysis.analyze import analyze
 from tracekit.analysis.result import Result
 from tracekit.base.files import find_shipped_folder
 from tracekit.base.recording import Provenance, Recording
+from tracekit.pages.render import SCRIPTS, render
 from tracekit.pipeline import tables_of
-from tracekit.report.render import SCRIPTS, render
 
 Tables = Mapping[str, pd.DataFrame]
 _Made = TypeVar("_Made", Result, str)

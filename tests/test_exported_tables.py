@@ -10,8 +10,8 @@ from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Measurement, Result
 from tracekit.base.errors import UsageError
 from tracekit.base.recording import Provenance
+from tracekit.pages.panels import PANELS
 from tracekit.pipeline import needed_tables, wanted_tables
-from tracekit.report.panels import PANELS
 from tracekit.tables.schemas import SCHEMAS
 
 METAL = frozenset(

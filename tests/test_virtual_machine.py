@@ -9,7 +9,7 @@ import pytest
 from step_samples import sample_of
 from tracekit import pipeline
 from tracekit.base.errors import ToolError
-from tracekit.compare.compare import compare
+from tracekit.comparison.compare import compare
 from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.bench.measure import Effort
 from tracekit.lab.bench.tune import tune

@@ -10,8 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import tracekit.report as report_room
-from tracekit import analysis
+from tracekit import analysis, pages
 from tracekit import machine as machine_room
 from tracekit import record as record_room
 from tracekit import tables as tables_room
@@ -173,7 +172,7 @@ def report(recording: Recording, progress: Progress = quiet, *, redacted: bool =
         elif not result.provenance.redacted:
             result = result.redact(redact)
         progress("drawing the page")
-        page = report_room.render(result, tables_of(recording), redact=redact)
+        page = pages.render(result, tables_of(recording), redact=redact)
         files.write_whole(recording.report_file, page.encode())
     return recording.report_file
 
@@ -262,7 +261,7 @@ def recover(
 def needed_tables() -> frozenset[str]:
     """Return the tables that metrics, rules and panels read."""
     names = set(analysis.used_tables())
-    for panel in report_room.PANELS:
+    for panel in pages.PANELS:
         names.update(panel.reads)
     return frozenset(names & set(tables_room.SCHEMAS))
 

@@ -19,7 +19,7 @@ import pandas as pd
 from tracekit import analysis
 from tracekit.analysis import Result, intervals, rows, tracks
 from tracekit.base import InconclusiveError, distribution, files, require, units
-from tracekit.report import PANELS
+from tracekit.pages import PANELS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

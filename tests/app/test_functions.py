@@ -1,8 +1,10 @@
 """The functions of Python, with the inputs of the commands of their names."""
 
 import gc
-import subprocess
-import sys
+import importlib
+import inspect
+import pkgutil
+import pydoc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -120,15 +122,27 @@ def test_a_run_that_was_not_analyzed_says_so(bundle: Path, tmp_path: Path) -> No
         _ = run.result
 
 
-@pytest.mark.processes
-@pytest.mark.parametrize(
-    "lines",
-    [
-        "import tracekit; assert callable(tracekit.report)",
-        "import tracekit.report; import tracekit; assert callable(tracekit.report)",
-        "import tracekit.cli.main, tracekit; assert callable(tracekit.compare)",
-        "import tracekit.compare as room; assert room.parse_sides",
-    ],
-)
-def test_rooms_are_functions_however_they_are_imported(lines: str) -> None:
-    subprocess.run([sys.executable, "-c", lines], check=True)
+def test_each_function_is_one_and_shows_its_signature() -> None:
+    for name in ("analyze", "capture", "compare", "open", "query", "report"):
+        function = getattr(tracekit, name)
+        assert inspect.isfunction(function), name
+        assert function.__name__ == name
+        assert all(part.annotation is not part.empty for part in _parts(function)), name
+    signature = str(inspect.signature(tracekit.compare))
+    assert "threshold: float = 0.03" in signature
+    assert signature.endswith("-> tracekit.comparison.compare.Comparison")
+    assert "threshold: float = 0.03" in pydoc.render_doc(tracekit.compare)
+    assert "Compare recordings" in pydoc.render_doc(tracekit, renderer=pydoc.plaintext)
+
+
+def test_no_import_replaces_a_function() -> None:
+    for room in ("app", "cli", "comparison", "mcp", "pages", "tables"):
+        importlib.import_module(f"tracekit.{room}")
+    names = {name for _, name, _ in pkgutil.iter_modules(tracekit.__path__)}
+    functions = {name for name in tracekit.__all__ if inspect.isfunction(getattr(tracekit, name))}
+    assert len(functions) == 7
+    assert names & functions == set()
+
+
+def _parts(function: Callable[..., object]) -> list[inspect.Parameter]:
+    return list(inspect.signature(function).parameters.values())

@@ -6,8 +6,8 @@ import pytest
 from paging.frames import Made
 from paging.made_run import provenance, tables
 from tracekit.analysis.analyze import analyze
-from tracekit.report.timeline.packing import Tick
-from tracekit.report.timeline.tracks import timeline
+from tracekit.pages.timeline.packing import Tick
+from tracekit.pages.timeline.tracks import timeline
 from tracekit.tables.schemas import SCHEMAS
 
 COUNT = 2_000

@@ -14,7 +14,7 @@ from tracekit.app.checking import CaptureCheck, ComparedCaptures
 from tracekit.base.recording import Provenance
 from tracekit.cli import answers
 from tracekit.cli.console import ErrorDocument
-from tracekit.compare.compare import Comparison
+from tracekit.comparison.compare import Comparison
 from tracekit.nightly.dry_run import NightPreview
 from tracekit.nightly.gate.report.model import GateReport
 from tracekit.nightly.history.night import Night

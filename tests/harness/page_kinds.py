@@ -14,7 +14,7 @@ from tracekit.fleet import index
 from tracekit.fleet.batch.page import render_batch
 from tracekit.fleet.batch.results import BatchRow, RowFinding
 from tracekit.nightly.trend.page import render_trend
-from tracekit.report.render import render
+from tracekit.pages.render import render
 
 FAULTS = ("pipeline-churn", "late-start", "memory-growth")
 NUMBER_OF_RECORDINGS = 80

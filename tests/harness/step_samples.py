@@ -10,7 +10,7 @@ from tracekit.analysis.result import Better, Measurement, Result, RuleCheck
 from tracekit.analysis.rule import Finding
 from tracekit.base.errors import InputError
 from tracekit.base.recording import Process, Provenance
-from tracekit.compare.samples import Sample
+from tracekit.comparison.samples import Sample
 from typed_rows import frame
 
 MS = 1_000_000

@@ -12,8 +12,8 @@ from git_program import git
 from tracekit.analysis.result import Better
 from tracekit.base import Verdict
 from tracekit.base.errors import InconclusiveError, UsageError
-from tracekit.compare.spread import Limits
-from tracekit.compare.verdicts import Change
+from tracekit.comparison.spread import Limits
+from tracekit.comparison.verdicts import Change
 from tracekit.machine.state import StateLimits
 from tracekit.nightly.ab import (
     PairEffort,

@@ -10,9 +10,9 @@ from lxml import etree
 
 from tracekit.analysis.intervals import Window
 from tracekit.base.units import count, duration, size
-from tracekit.report import chart as charts
-from tracekit.report.chart import Chart, binary, dots, line, linear, make_integer_axis, svg, words
-from tracekit.report.plots import Level, Placed, course, distribution, levels, roof, sample_level
+from tracekit.pages import chart as charts
+from tracekit.pages.chart import Chart, binary, dots, line, linear, make_integer_axis, svg, words
+from tracekit.pages.plots import Level, Placed, course, distribution, levels, roof, sample_level
 
 MS = 1e6
 X = linear("time", 0, 10, lambda value: f"{value:g} s")

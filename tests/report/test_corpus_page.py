@@ -11,9 +11,9 @@ from tracekit import pipeline
 from tracekit.analysis.given import Given
 from tracekit.analysis.intervals import busy, clip, spans
 from tracekit.base import Process, Provenance
-from tracekit.report.render import render
-from tracekit.report.timeline.track import Kind
-from tracekit.report.timeline.tracks import timeline
+from tracekit.pages.render import render
+from tracekit.pages.timeline.track import Kind
+from tracekit.pages.timeline.tracks import timeline
 from tracekit.tables.tables import Tables
 
 pytestmark = pytest.mark.corpus

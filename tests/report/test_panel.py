@@ -13,7 +13,7 @@ from tracekit.analysis.intervals import Window
 from tracekit.analysis.metrics import METRICS
 from tracekit.base.errors import InputError
 from tracekit.base.recording import Provenance
-from tracekit.report.panel import (
+from tracekit.pages.panel import (
     marked_window,
     meaning,
     of_metric,
@@ -22,8 +22,8 @@ from tracekit.report.panel import (
     rows,
     steady_or_busy_window,
 )
-from tracekit.report.panels.health import Gate, gates
-from tracekit.report.text import LONGEST, flat, heading, line, sentence
+from tracekit.pages.panels.health import Gate, gates
+from tracekit.pages.text import LONGEST, flat, heading, line, sentence
 from tracekit.tables.schemas import SCHEMAS
 from typed_rows import frame, frames
 

@@ -12,20 +12,20 @@ from tracekit.analysis.result import Better, Measurement, RuleCheck, Status
 from tracekit.analysis.rule import Fact, Finding, Severity
 from tracekit.base.capabilities import Capabilities, Identity
 from tracekit.base.recording import Provenance
-from tracekit.report.panels.bubbles import bubbles
-from tracekit.report.panels.cpu_time import cpu_time
-from tracekit.report.panels.health import clock_words, counter_set, health
-from tracekit.report.panels.host_events import host_events
-from tracekit.report.panels.latencies import FEWEST, latencies
-from tracekit.report.panels.memory import memory
-from tracekit.report.panels.replay import replay
-from tracekit.report.panels.reproduce import reproduce
-from tracekit.report.panels.requests import requests
-from tracekit.report.panels.roofline import roofline
-from tracekit.report.panels.telemetry import telemetry
-from tracekit.report.panels.throughput import throughput
-from tracekit.report.panels.verdict import MOST_NUMBERS, headlines, verdict_of
-from tracekit.report.panels.work import FIRST_ROWS, MOST_ROWS, by_time, work
+from tracekit.pages.panels.bubbles import bubbles
+from tracekit.pages.panels.cpu_time import cpu_time
+from tracekit.pages.panels.health import clock_words, counter_set, health
+from tracekit.pages.panels.host_events import host_events
+from tracekit.pages.panels.latencies import FEWEST, latencies
+from tracekit.pages.panels.memory import memory
+from tracekit.pages.panels.replay import replay
+from tracekit.pages.panels.reproduce import reproduce
+from tracekit.pages.panels.requests import requests
+from tracekit.pages.panels.roofline import roofline
+from tracekit.pages.panels.telemetry import telemetry
+from tracekit.pages.panels.throughput import throughput
+from tracekit.pages.panels.verdict import MOST_NUMBERS, headlines, verdict_of
+from tracekit.pages.panels.work import FIRST_ROWS, MOST_ROWS, by_time, work
 from typed_rows import frame, frames
 
 US = 1_000

@@ -21,9 +21,9 @@ from tracekit.analysis.result import Better, Measurement, RuleCheck, Status
 from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.base.files import find_shipped_folder
 from tracekit.base.recording import Overhead, Process, Provenance, Stage
-from tracekit.report import chart
-from tracekit.report.panels import PANELS
-from tracekit.report.render import render
+from tracekit.pages import chart
+from tracekit.pages.panels import PANELS
+from tracekit.pages.render import render
 from typed_rows import frame, frames
 
 RUNS = ("bare", "host_run", "trace_run", "paced_run", "served_run", "profiled_run", "replayed_run")

@@ -14,8 +14,8 @@ from tracekit.analysis.rows import Rows
 from tracekit.analysis.tracks import EventTrack
 from tracekit.base.files import find_shipped_folder
 from tracekit.base.units import count, duration, moment, percent, quantity
-from tracekit.report.timeline.packing import pack
-from tracekit.report.timeline.track import Detail, Kind, Levels, Timeline, Track, track
+from tracekit.pages.timeline.packing import pack
+from tracekit.pages.timeline.track import Detail, Kind, Levels, Timeline, Track, track
 from typed_rows import frame
 
 pytestmark = pytest.mark.browser

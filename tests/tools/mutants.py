@@ -1,6 +1,6 @@
 """Change the code of a room in one place at a time, and count the changes that its tests find.
 
-    uv run --group check python tests/tools/mutants.py compare --count 100 --seed 1
+    uv run --group check python tests/tools/mutants.py comparison --count 100 --seed 1
 
 The changes, the choice of tests by what they call, and the forks are mutmut's; see
 docs/explanation/how-the-tests-are-judged.md for what is chosen and what came of it.
@@ -9,6 +9,7 @@ docs/explanation/how-the-tests-are-judged.md for what is chosen and what came of
 import argparse
 import os
 import random
+import re
 import shutil
 import sys
 from collections import Counter
@@ -109,7 +110,8 @@ def main() -> int:
     settings.only_mutate = [str(file) for file in files]
     tiers = arguments.tier or ["default", "processes"]
     settings.pytest_add_cli_args += [f"--tier={tier}" for tier in tiers]
-    settings.pytest_add_cli_args_test_selection = arguments.tests or [f"tests/{arguments.room}"]
+    folder = re.sub("^pages", "report", arguments.room)
+    settings.pytest_add_cli_args_test_selection = arguments.tests or [f"tests/{folder}"]
     with _quiet():
         run = mutmut._run  # pyright: ignore[reportPrivateUsage]
         run(drawn, arguments.processes)  # as `mutmut run NAME…` does

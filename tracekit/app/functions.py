@@ -8,8 +8,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-import tracekit.compare as comparison
-from tracekit import fleet, pipeline, workload
+from tracekit import comparison, fleet, pipeline, workload
 from tracekit.analysis import Result
 from tracekit.app import runs
 from tracekit.base import Recording, require

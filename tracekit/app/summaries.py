@@ -13,8 +13,7 @@ from typing import TypeVar
 
 import msgspec
 
-import tracekit.compare as comparison
-from tracekit import analysis, nightly, record
+from tracekit import analysis, comparison, nightly, record
 from tracekit.base import InconclusiveError, UsageError, Verdict
 
 MOST_BYTES = 2000

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import typer.core
 
-import tracekit.compare as comparison
-from tracekit import app, nightly, record, workload
+from tracekit import app, comparison, nightly, record, workload
 from tracekit.base import UsageError, Verdict, files, outputs, redaction
 from tracekit.cli import completion, console, options
 from tracekit.cli.options import argument, flag, option

@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-import tracekit.compare as comparison
-from tracekit import app, nightly
+from tracekit import app, comparison, nightly
 from tracekit.base import TracekitError, UsageError, outputs, units
 from tracekit.cli import completion, console, options
 from tracekit.cli.options import argument, flag, option

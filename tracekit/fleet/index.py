@@ -20,7 +20,7 @@ from tracekit.base import (
     redaction,
     units,
 )
-from tracekit.report import (
+from tracekit.pages import (
     PageVerdict,
     document,
     environment_of,

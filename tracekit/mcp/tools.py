@@ -14,8 +14,7 @@ from typing import Annotated, Any, cast
 import msgspec
 from msgspec import Meta
 
-import tracekit.compare as comparison
-from tracekit import app, fleet, pipeline, record, tables, workload
+from tracekit import app, comparison, fleet, pipeline, record, tables, workload
 from tracekit.base import InputError, TracekitError, UsageError, files, require
 from tracekit.mcp.folders import ListedRecording
 from tracekit.mcp.session import Session

@@ -19,7 +19,7 @@ import msgspec
 
 from tracekit.analysis import Better
 from tracekit.base import InconclusiveError, UsageError, Verdict, paired, system, units, verdicts
-from tracekit.compare import (
+from tracekit.comparison import (
     Change,
     Comparison,
     Difference,

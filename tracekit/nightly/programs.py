@@ -24,7 +24,7 @@ from tracekit.base import (
     programs,
     system,
 )
-from tracekit.compare import (
+from tracekit.comparison import (
     Comparison,
     Difference,
     Limits,

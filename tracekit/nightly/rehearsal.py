@@ -18,7 +18,7 @@ import numpy as np
 
 from tracekit.analysis import METRICS
 from tracekit.base import InconclusiveError, paired, system, units, verdicts
-from tracekit.compare import shifts
+from tracekit.comparison import shifts
 from tracekit.machine import State, Watch, busy, find_rejections
 from tracekit.nightly.history.night import Pair
 from tracekit.nightly.history.pairs import changes

@@ -8,7 +8,7 @@ from lxml import html
 from tracekit.analysis.metrics import METRICS
 from tracekit.fleet.batch.page import MOST_CHARTS, render_batch, spreads
 from tracekit.fleet.batch.results import BatchRow, RowFinding
-from tracekit.report.chart import svg
+from tracekit.pages.chart import svg
 
 HOSTILE = "</script><script>alert(1)</script>"
 

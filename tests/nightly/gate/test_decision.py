@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from tracekit.base.verdicts import Doubt, Verdict
-from tracekit.compare.shifts import find_interval
+from tracekit.comparison.shifts import find_interval
 from tracekit.nightly.gate.decision import (
     MIXED,
     POLICY,

@@ -10,7 +10,7 @@ from tracekit import pipeline
 from tracekit.base.documents import save
 from tracekit.base.errors import InconclusiveError, TracekitError
 from tracekit.base.recording import Recording
-from tracekit.compare.runs import compare_paths
+from tracekit.comparison.runs import compare_paths
 from tracekit.nightly.gate.decision import OUTCOMES
 from tracekit.nightly.gate.gating import gate_night, gate_runs, require_decided
 from tracekit.nightly.gate.report.model import GateReport

@@ -23,10 +23,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tracekit.compare.compare import Comparison, compare, read_samples
-from tracekit.compare.samples import Sample
-from tracekit.compare.spread import Limits
-from tracekit.compare.verdicts import Change
+from tracekit.comparison.compare import Comparison, compare, read_samples
+from tracekit.comparison.samples import Sample
+from tracekit.comparison.spread import Limits
+from tracekit.comparison.verdicts import Change
 
 _WORKLOADS = Path(__file__).parent / "burning"
 _SIDES = ("first", "second", "slowed")

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from tracekit.base.documents import save
 from tracekit.base.recording import make_timestamp
-from tracekit.compare.spread import quantile
+from tracekit.comparison.spread import quantile
 from tracekit.machine.state import State, StateLimits, find_rejections
 from tracekit.machine.watch import Watch
 from tracekit.nightly.history.night import Entry, Night, Pair

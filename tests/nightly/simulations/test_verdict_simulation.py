@@ -3,7 +3,7 @@
 import pytest
 
 from tracekit.base import Verdict
-from tracekit.compare.spread import Limits
+from tracekit.comparison.spread import Limits
 from verdict_simulation import CVS, SAMPLINGS, Effort, Sampling, count_words
 
 EFFORT = Effort(400, 1, Limits())

@@ -25,10 +25,10 @@ from gate_simulation import inserted
 from nights.rates import table
 from tracekit.analysis import Better
 from tracekit.base import Verdict
-from tracekit.compare.compare import is_unconfirmed
-from tracekit.compare.shifts import find_interval
-from tracekit.compare.spread import Limits, SideValues, interval
-from tracekit.compare.verdicts import Change
+from tracekit.comparison.compare import is_unconfirmed
+from tracekit.comparison.shifts import find_interval
+from tracekit.comparison.spread import Limits, SideValues, interval
+from tracekit.comparison.verdicts import Change
 
 BEGIN = "<!-- written by tests/nightly/simulations/verdict_simulation.py -->"
 END = "<!-- end of words -->"

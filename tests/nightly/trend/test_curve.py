@@ -21,7 +21,7 @@ from tracekit.nightly.trend import picture as pictures
 from tracekit.nightly.trend.course import Course, CourseEvent, CourseState, happenings
 from tracekit.nightly.trend.curve import RECENT, Curve
 from tracekit.nightly.trend.picture import Mark, NightAxis, Picture, TrendPanel, svg
-from tracekit.report.chart import Axis, Plane, linear
+from tracekit.pages.chart import Axis, Plane, linear
 
 Golden = Callable[[str, str], None]
 MS = 1e6

@@ -14,7 +14,7 @@ from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.fleet.batch.page import render_batch
 from tracekit.fleet.batch.results import BatchRow, RowFinding
 from tracekit.nightly.trend.page import render_trend
-from tracekit.report.render import render
+from tracekit.pages.render import render
 from typed_rows import frame, frames
 
 pytestmark = pytest.mark.browser

@@ -7,10 +7,10 @@ import pandas as pd
 from step_samples import MS, sample_of, tables_of
 from tracekit.analysis.given import Given
 from tracekit.analysis.rule import Evidence, Finding, Severity
-from tracekit.compare.samples import Sample
-from tracekit.report.timeline.merging import merge_timelines
-from tracekit.report.timeline.track import Timeline
-from tracekit.report.timeline.tracks import timeline
+from tracekit.comparison.samples import Sample
+from tracekit.pages.timeline.merging import merge_timelines
+from tracekit.pages.timeline.track import Timeline
+from tracekit.pages.timeline.tracks import timeline
 
 
 def timeline_of(sample: Sample) -> Timeline:

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracekit.analysis.intervals import Window
-from tracekit.report.timeline.packing import Tick, clock, pack, planes, three_digits
-from tracekit.report.timeline.thinning import MOST, thin_timeline
-from tracekit.report.timeline.track import Detail, Kind, Levels, Timeline, Track
+from tracekit.pages.timeline.packing import Tick, clock, pack, planes, three_digits
+from tracekit.pages.timeline.thinning import MOST, thin_timeline
+from tracekit.pages.timeline.track import Detail, Kind, Levels, Timeline, Track
 
 
 def unpack(packed: str) -> dict[str, Any]:

@@ -13,10 +13,10 @@ from tracekit.analysis.given import Given
 from tracekit.analysis.rows import Rows
 from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.analysis.tracks import EventTrack
-from tracekit.report.timeline.readings import COUNTERS_SHOWN, GAUGES_SHOWN, level_track, readings
-from tracekit.report.timeline.still import MOST_BINS, MOST_MARKS, SHADES, WIDTH, strips
-from tracekit.report.timeline.track import Kind, Timeline, Track, in_trace, times, track, words
-from tracekit.report.timeline.tracks import OTHERS_SHOWN, states, timeline
+from tracekit.pages.timeline.readings import COUNTERS_SHOWN, GAUGES_SHOWN, level_track, readings
+from tracekit.pages.timeline.still import MOST_BINS, MOST_MARKS, SHADES, WIDTH, strips
+from tracekit.pages.timeline.track import Kind, Timeline, Track, in_trace, times, track, words
+from tracekit.pages.timeline.tracks import OTHERS_SHOWN, states, timeline
 from typed_rows import frame, frames
 
 OWN = {"process": "python3", "pid": 77, "target": True, "clock": "gpu"}

@@ -23,7 +23,7 @@ from tracekit.fleet.batch.results import (
     RowFinding,
     page_file,
 )
-from tracekit.report import Redact, chart, document, environment_of, text
+from tracekit.pages import Redact, chart, document, environment_of, text
 
 _RANKS = ("error", "warning", "note", "good")
 _NOT_SHOWN = {"results", "warnings", "losses", "tables"}

@@ -17,7 +17,7 @@ from itertools import chain
 
 from tracekit.analysis import Better
 from tracekit.base import Verdict, paired, verdicts
-from tracekit.compare import shifts
+from tracekit.comparison import shifts
 from tracekit.nightly.history.night import Outcome, Pair, Side
 from tracekit.nightly.history.pairs import changes, pairs_of, plain_change, values
 from tracekit.nightly.plan.plan import Gated

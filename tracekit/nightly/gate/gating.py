@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tracekit.base import InconclusiveError, TracekitError
-from tracekit.compare import Limits, runs
+from tracekit.comparison import Limits, runs
 from tracekit.nightly.gate.report.model import (
     Case,
     GateReport,

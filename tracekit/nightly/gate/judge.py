@@ -10,7 +10,7 @@ from statistics import median
 
 from tracekit.analysis import METRICS, Better
 from tracekit.base import Verdict, units, verdicts
-from tracekit.compare import RATES, STEP, shifts
+from tracekit.comparison import RATES, STEP, shifts
 from tracekit.nightly.gate.decision import POLICY, SHORT, MetricPairs, Policy, Ruling, is_exact
 from tracekit.nightly.gate.striking import find_striking
 from tracekit.nightly.history.night import (

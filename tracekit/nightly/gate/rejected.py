@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tracekit.base import verdicts
-from tracekit.compare import shifts
+from tracekit.comparison import shifts
 from tracekit.nightly.gate.judge import quantity_of
 from tracekit.nightly.history.night import Pair, Quantity
 from tracekit.nightly.history.pairs import changes, plain_change

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tracekit.base import verdicts
-from tracekit.compare import shifts
+from tracekit.comparison import shifts
 from tracekit.nightly.history.stretches import (
     PENALTY,
     SHORTEST,

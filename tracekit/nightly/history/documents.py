@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from tracekit.base import InputError, documents
-from tracekit.compare import shifts
+from tracekit.comparison import shifts
 from tracekit.nightly.history.night import DOCUMENT, FORMAT, Judged, Night, Outcome, Pair, moment_of
 from tracekit.nightly.history.pairs import changes, plain_change, values
 

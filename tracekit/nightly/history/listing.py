@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracekit.base import documents, units
-from tracekit.compare import shifts
+from tracekit.comparison import shifts
 from tracekit.nightly.history.night import (
     DOCUMENT,
     LEADS,

@@ -150,7 +150,7 @@ class Judged:
 
     Only a `gated` metric decides; `outcome` is None for others. `candidate` and `reference` are
     medians of the pairs that count; `change` is the candidate from the reference, beyond the
-    `expected` change: the middle over pairs of all sessions, as of `tracekit.compare.shift`, a
+    `expected` change: the middle over pairs of all sessions, as of `tracekit.comparison.shift`, a
     ratio less one or a difference as `scale` says, with its 95 % interval. Each is None if it is
     not known. The expected change is 0 for the same work, else that of the accepted night
     `baseline`. `reproduced` tells whether a second session found the same: False if one is still

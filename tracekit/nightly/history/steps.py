@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 
 from tracekit.base import verdicts
-from tracekit.compare import shifts
+from tracekit.comparison import shifts
 from tracekit.nightly.history.changes import trend
 from tracekit.nightly.history.night import ANCHORED, Outcome
 from tracekit.nightly.history.stretches import SHORTEST, Floats

@@ -8,7 +8,7 @@ import numpy as np
 
 from tracekit.analysis import METRICS, Result
 from tracekit.base import Overhead, ToolError
-from tracekit.compare import quantile
+from tracekit.comparison import quantile
 from tracekit.machine import State
 from tracekit.nightly.history.night import Pair, Values
 from tracekit.workload import protocol

@@ -26,7 +26,7 @@ from tracekit.nightly.history.night import (
     moment_of,
 )
 from tracekit.nightly.history.steps import Series
-from tracekit.report import text
+from tracekit.pages import text
 
 Better = Literal["lower", "higher", "neither"]
 Tone = Literal["error", "warning", "unclear", "good", "plain"]

@@ -36,7 +36,7 @@ from tracekit.nightly.trend.picture import (
     lines,
     nights,
 )
-from tracekit.report import chart, text
+from tracekit.pages import chart, text
 
 RECENT = 120  # nights that all have marks; of older nights only the striking ones have marks
 _WIDE = 1280

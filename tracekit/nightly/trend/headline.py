@@ -17,7 +17,7 @@ from tracekit.nightly.trend.course import (
     format_count,
     state_of,
 )
-from tracekit.report import text
+from tracekit.pages import text
 
 _FRESH = timedelta(hours=36)  # a night a day, and half a day for one that is late
 

@@ -8,7 +8,7 @@ from tracekit.nightly.history.steps import Series
 from tracekit.nightly.history.trend_changes import Changes, LevelStep, Ramp
 from tracekit.nightly.trend.course import WAYS, Course, day, days, describe_changes, direction
 from tracekit.nightly.trend.curve import rate_words
-from tracekit.report import text
+from tracekit.pages import text
 
 
 @dataclass(frozen=True)

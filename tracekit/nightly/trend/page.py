@@ -47,7 +47,7 @@ from tracekit.nightly.trend.listed_changes import (
     list_changes,
 )
 from tracekit.nightly.trend.picture import NightAxis, svg
-from tracekit.report import Redact, document, environment_of, text
+from tracekit.pages import Redact, document, environment_of, text
 
 MOST_CHANGES = 12
 MOST_LINES = 5  # changes that are read on the first screen

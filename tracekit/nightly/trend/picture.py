@@ -9,7 +9,7 @@ from functools import cached_property
 
 from tracekit.nightly.history.night import moment_of
 from tracekit.nightly.trend.course import CourseEvent, CourseState
-from tracekit.report import chart
+from tracekit.pages import chart
 
 _LEFT = 10.0  # the room on the left of panels
 _RIGHT = 118.0  # the room on their right, for the numbers of their axes

@@ -18,11 +18,11 @@ from tracekit.base.errors import TracekitError
 from tracekit.base.verdicts import Verdict
 from tracekit.cli import compare as compare_command
 from tracekit.cli import gate as gate_command
-from tracekit.compare.compare import Comparison, overall
-from tracekit.compare.page import heading, render_comparison
-from tracekit.compare.shifts import find_interval
-from tracekit.compare.spread import Limits
-from tracekit.compare.verdicts import Change
+from tracekit.comparison.compare import Comparison, overall
+from tracekit.comparison.page import heading, render_comparison
+from tracekit.comparison.shifts import find_interval
+from tracekit.comparison.spread import Limits
+from tracekit.comparison.verdicts import Change
 from tracekit.nightly.gate import judge
 from tracekit.nightly.gate.report import text
 from tracekit.nightly.gate.report.junit import junit
@@ -31,7 +31,7 @@ from tracekit.nightly.gate.report.sarif import sarif
 from tracekit.nightly.history.night import Described, Entry, Night
 from tracekit.nightly.history.pairs import plain_change
 from tracekit.nightly.plan.plan import Gated
-from tracekit.report import escape_markdown
+from tracekit.pages import escape_markdown
 
 METRIC = "step_p50"
 CODES = {"regression": 1, "inconclusive": 4, "ok": 0}

@@ -28,7 +28,7 @@ from tracekit.nightly.gate.report.model import CAPTURE, Case, GateReport, Suite,
 from tracekit.nightly.gate.report.openmetrics import openmetrics
 from tracekit.nightly.gate.report.sarif import sarif
 from tracekit.nightly.history.night import LEADS, Judged, Outcome
-from tracekit.report.markdown import escape_markdown
+from tracekit.pages.markdown import escape_markdown
 
 ROOT = Path(__file__).parents[4]
 SCHEMAS = Path(os.environ.get("TRACEKIT_SCHEMAS", ROOT / ".schemas"))

@@ -10,11 +10,11 @@ from gate_night import DECODE, FINE, FOLLOWED, NIGHT, SAME
 from tracekit.analysis.result import Better
 from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.base import Verdict
-from tracekit.compare.compare import Comparison
-from tracekit.compare.conditions import Condition
-from tracekit.compare.findings import Became, FindingChange
-from tracekit.compare.spread import Limits
-from tracekit.compare.verdicts import Change
+from tracekit.comparison.compare import Comparison
+from tracekit.comparison.conditions import Condition
+from tracekit.comparison.findings import Became, FindingChange
+from tracekit.comparison.spread import Limits
+from tracekit.comparison.verdicts import Change
 from tracekit.machine.state import State
 from tracekit.nightly.gate.report.junit import junit
 from tracekit.nightly.gate.report.model import of_comparison, of_night, of_no_night

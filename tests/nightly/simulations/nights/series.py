@@ -10,7 +10,7 @@ import numpy as np
 from nights.divisive import change_points
 from nights.noise import METRIC, Floats, Noise, histories, pairs
 from nights.rates import Rate
-from tracekit.compare.shifts import find_middle
+from tracekit.comparison.shifts import find_middle
 from tracekit.nightly.history.changes import steps
 from tracekit.nightly.history.pairs import changes
 

@@ -12,7 +12,7 @@ from nights.others import GATES
 from nights.ours import Design, Ended, alarms_since, judged_nights
 from nights.rates import Rate, table
 from nights.series import FINDERS, SERIES, seen
-from tracekit.compare.shifts import find_interval
+from tracekit.comparison.shifts import find_interval
 from tracekit.nightly.history.night import Outcome
 
 _NIGHTS = 30

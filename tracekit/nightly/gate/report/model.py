@@ -15,7 +15,7 @@ from pathlib import PurePath
 from typing import Any, Literal
 
 from tracekit.base import Verdict, verdicts
-from tracekit.compare import Change, Comparison, FindingChange, page
+from tracekit.comparison import Change, Comparison, FindingChange, page
 from tracekit.machine import window_words
 from tracekit.nightly.gate.decision import OUTCOMES
 from tracekit.nightly.gate.judge import advise

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from tracekit.base import streams, units, verdicts
 from tracekit.nightly.gate.report.model import Case, GateReport, Suite
 from tracekit.nightly.history.night import LEADS, Outcome
-from tracekit.report import escape_markdown, markdown_table, text
+from tracekit.pages import escape_markdown, markdown_table, text
 
 Table = tuple[str, Sequence[str], list[Sequence[str]]]
 NOTHING = "—"
