@@ -85,6 +85,7 @@ LINES = {
     "kernel parity": "kernel parity --case float16-d64-b16-q8-kv2-ragged --subject paged "
     "--output OUT.json",
     "kernel parity, listed": "kernel parity --list",
+    "kernel replay": "kernel replay CAPTURE",
     "kernel verify": "kernel verify nowhere.metal",
     "list templates": "list templates",
     "list templates make": "list templates make OUT.tracetemplate --from TEMPLATE "
@@ -111,8 +112,8 @@ LINES = {
 }
 # Commands whose own code, in this small world, is an error.
 NO_TOOL = {
-    *("bench ab", "doctor", "kernel verify", "list templates", "runs recover", "nightly run"),
-    *("nightly rehearse", "nightly history unpin", "nightly baseline accept"),
+    *("bench ab", "doctor", "kernel replay", "kernel verify", "list templates", "runs recover"),
+    *("nightly run", "nightly rehearse", "nightly history unpin", "nightly baseline accept"),
     *("nightly baseline revoke", "runs verify of a history"),
 }
 # Commands that change what they are given, as they should.

@@ -15,6 +15,7 @@ from tracekit.base.recording import Provenance
 from tracekit.cli import answers
 from tracekit.cli.console import ErrorDocument
 from tracekit.comparison.compare import Comparison
+from tracekit.lab.replay.dispatch import DispatchReplay
 from tracekit.nightly.dry_run import NightPreview
 from tracekit.nightly.gate.report.model import GateReport
 from tracekit.nightly.history.night import Night
@@ -23,7 +24,10 @@ from tracekit.nightly.schedule.installation import Scheduled
 from tracekit.record.xctrace.templates import Overview
 
 SAVED = (Result, Provenance, Comparison, GateReport, Night)
-PRINTED = (CaptureCheck, ComparedCaptures, Pruned, Scheduled, NightPreview, Overview, ErrorDocument)
+PRINTED = (
+    *(CaptureCheck, ComparedCaptures, DispatchReplay, Pruned),
+    *(Scheduled, NightPreview, Overview, ErrorDocument),
+)
 
 
 def types_with_a_format(module: ModuleType) -> list[type]:
@@ -64,6 +68,7 @@ BY_COMMAND = {
     "bench run, listed": "SubjectList",
     "kernel check": "CaptureCheck",
     "kernel parity, listed": "CaseList",
+    "kernel replay": "DispatchReplay",
     "list rules": "RuleList",
     "list templates": "Overview",
     "list templates make": "TemplateDraft",

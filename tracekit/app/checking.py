@@ -2,7 +2,8 @@
 
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import msgspec
 
 from tracekit import nightly, tables
 from tracekit.analysis import dispatches
-from tracekit.app.functions import open as open_input
+from tracekit.app import runs
 from tracekit.base import InconclusiveError, InputError, Recording, UsageError, files
 from tracekit.nightly import Outcome
 
@@ -114,32 +115,43 @@ def check_capture(
         UsageError: The path is not a recording.
         InputError: It has no dispatches, or cannot be read.
     """
-    captured = _require_dispatches(path)
+    with reading_capture(path) as bundle:
+        captured = _require_dispatches(bundle)
     checked: list[CheckedDispatch] = []
     for expectations in expectation_sets or [()]:
         checked += map(_finish, dispatches.check_dispatches(captured, expectations))
     return _sum_up(path, checked)
 
 
-def _require_dispatches(path: Path) -> tuple[dispatches.RecordedDispatch, ...]:
-    read_tables = _read_tables(path)
-    frame, *others = map(read_tables.get, dispatches.TABLES)
-    if frame is None or frame.empty:
-        raise InputError(
-            f"{path} has no dispatches.",
-            hint="Only a GPU frame capture has them: `tracekit capture --gputrace`, or Xcode.",
-        )
-    return dispatches.list_dispatches(frame, *others)
+@contextmanager
+def reading_capture(path: Path) -> Generator[Path]:
+    """Yield the folder of a GPU frame capture, of its run or of a zip file, in the block.
 
-
-def _read_tables(path: Path) -> Mapping[str, Any]:
-    """Return the tables of a capture, read in place; those of any other recording from its run."""
+    Raises:
+        UsageError: The path is not a recording.
+        InputError: It is not a GPU frame capture, or is damaged.
+    """
     if tables.captures.is_capture(path):
-        return tables.tables_of_bundle(path)
-    capture = Recording(path).gputrace
-    if capture.exists():
-        return tables.tables_of_bundle(capture)
-    return open_input(path).tables
+        yield path
+        return
+    with runs.reading_one(path) as recording:
+        if not recording.gputrace.exists():
+            raise _make_absence_error(path)
+        yield recording.gputrace
+
+
+def _make_absence_error(path: Path) -> InputError:
+    return InputError(
+        f"{path} has no dispatches.",
+        hint="Only a GPU frame capture has them: `tracekit capture --gputrace`, or Xcode.",
+    )
+
+
+def _require_dispatches(bundle: Path) -> tuple[dispatches.RecordedDispatch, ...]:
+    frame, *others = map(tables.tables_of_bundle(bundle).get, dispatches.TABLES)
+    if frame is None or frame.empty:
+        raise _make_absence_error(bundle)
+    return dispatches.list_dispatches(frame, *others)
 
 
 def _finish(check: dispatches.DispatchCheck) -> CheckedDispatch:
@@ -196,9 +208,11 @@ def compare_captures(path_before: Path, path_after: Path) -> ComparedCaptures:
     Raises:
         InputError: One of them has no dispatches, or cannot be read.
     """
-    differences = dispatches.compare_dispatches(
-        _require_dispatches(path_before), _require_dispatches(path_after)
-    )
+    with reading_capture(path_before) as bundle:
+        dispatches_before = _require_dispatches(bundle)
+    with reading_capture(path_after) as bundle:
+        dispatches_after = _require_dispatches(bundle)
+    differences = dispatches.compare_dispatches(dispatches_before, dispatches_after)
     same = 0
     lone = 0
     for difference in differences:

@@ -47,6 +47,7 @@ COMMANDS: Final = {
     "nightly history": "history.app",
     "nightly baseline": "history.baseline_app",
     "kernel check": "check.check",
+    "kernel replay": "replay.replay",
     "kernel verify": "verify.verify_kernel",
     "kernel parity": "verify.parity",
     "list workloads": "show.workloads",

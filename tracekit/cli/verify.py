@@ -262,9 +262,9 @@ def _find_check(arguments: Sequence[str]) -> "lab.Declared | None":
         return None
 
     for word in arguments:
-        shipped_names = lab.shipped_names()
+        shipped_names = lab.shipped.shipped_names()
         if word in shipped_names:
-            return lab.shipped_check(word)
+            return lab.shipped.shipped_check(word)
         if word.endswith(_PYTHON) and not word.startswith("-"):
             return lab.load(Path(word))
     return None
@@ -280,9 +280,9 @@ def _subjects(
     if subject.endswith(_PYTHON):
         checks = [lab.load(Path(subject))]
     elif subject == _ALL:
-        checks = [lab.shipped_check(name) for name in lab.shipped_names()]
+        checks = [lab.shipped.shipped_check(name) for name in lab.shipped.shipped_names()]
     else:
-        checks = [lab.shipped_check(subject)]
+        checks = [lab.shipped.shipped_check(subject)]
     how: Any = {"lenient": launch.lenient, "patience": launch.patience}
     for check in checks:
         yield from lab.check_subjects(check, given_parameters, seed, **how)

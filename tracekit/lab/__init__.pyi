@@ -1,4 +1,5 @@
 from . import parity as parity
+from . import replay as replay
 from .bench import document as document
 from .bench.inputs import Shape as Shape
 from .bench.measure import Effort as Effort
@@ -11,6 +12,7 @@ from .bench.tune import tune as tune
 from .bench.tune import tuning_document as tuning_document
 from .msl.emulation import emulation as emulation
 from .msl.program import ThreadOrder as ThreadOrder
+from .verification import shipped as shipped
 from .verification.check import Check as Check
 from .verification.check import Declared as Declared
 from .verification.check import check as check
@@ -18,8 +20,6 @@ from .verification.check import check_subjects as check_subjects
 from .verification.check import load as load
 from .verification.metal_file import LaunchWords as LaunchWords
 from .verification.metal_file import metal_subject as metal_subject
-from .verification.shipped import shipped_check as shipped_check
-from .verification.shipped import shipped_names as shipped_names
 from .verification.verify import NOT_PROVEN as NOT_PROVEN
 from .verification.verify import Verification as Verification
 from .verification.verify import VerifiedCase as VerifiedCase

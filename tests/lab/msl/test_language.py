@@ -30,6 +30,12 @@ CASES: dict[str, tuple[Any, ...]] = {
         out[0] = v.x; out[1] = w.z; out[2] = dot(w, float3(1)); out[3] = v.rgba.w;""",
         [30, 32, 78, 4],
     ),
+    "a number beside a vector becomes one": (
+        """float4 v = float4(a[0], a[1], a[2], a[3]);
+        v = fmax(v, 2.5f) + clamp(v, 0, 1.5) + mix(v, float4(1), 0.5f) + max(0.0f, -v);
+        out[0] = v.x; out[1] = v.y; out[2] = fma(v, 2.0f, 1.0f).z; out[3] = min(v, half(3)).w;""",
+        [4.5, 5.5, 14, 3],
+    ),
     "buffers are vectors through a cast": (
         """const device half2* p = (const device half2*)a;
         device half2* q = reinterpret_cast<device half2*>(out);

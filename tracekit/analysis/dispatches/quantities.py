@@ -45,7 +45,7 @@ MEANINGS: Mapping[str, str] = {
     "uniform_registers": "uniform registers",
     "spills": "bytes that a thread spills",
     "instructions": "instructions of the compiled kernel",
-    **{name: f"instructions of the kind {name.replace('_', ' ')}" for name in MIX},
+    **{name: f"{name.replace('_', ' ')}, instructions" for name in MIX},
     "shared_writes": "arguments whose buffer another argument writes",
     "unused_bindings": "resources that are bound, and not used by the kernel",
     "missing_bindings": "arguments that the kernel uses, and that are not bound",

@@ -72,6 +72,7 @@ Triple = tuple[int, int, int]
 
 ENTRY = "tracekit_entry_0"  # the name of the entry of a compiled library
 MOST_BUFFERS = 64
+POISON = 0xFF  # bytes that are NaN in every floating type
 _ROOM = 4096
 
 
@@ -100,6 +101,7 @@ class _RequestStruct(ctypes.Structure):
         ("workers", c_uint),
         ("seed", c_uint64),
         ("lenient", c_int),
+        ("fill", c_int),
         ("buffer_count", c_uint),
         ("argument_count", c_uint),
         ("buffers", POINTER(_BufferStruct)),
@@ -301,6 +303,32 @@ class KernelProgram:
         self._library = library
         self._text = text
 
+    def name_dtype(self, parameter: Parameter) -> str:
+        """Return the dtype of the elements that a parameter points to: "bytes" for a struct."""
+        compiled = self._compiled_type(parameter)
+        match chr(compiled.kind):
+            case "b":
+                return "bfloat16"
+            case "s":
+                return "bytes"
+            case kind:
+                return _numpy_dtype(kind, compiled.size, np.empty(0, np.uint8)).name
+
+    def view_as_elements(self, parameter: Parameter, octets: NDArray[np.uint8]) -> Array:
+        """Return bytes as the elements that a parameter points to, in the same memory.
+
+        The bits of bfloat16 are uint16, and a struct stays bytes. Bytes at the end that are less
+        than an element are left out.
+        """
+        compiled = self._compiled_type(parameter)
+        dtype = _numpy_dtype(chr(compiled.kind), compiled.size, octets)
+        whole = octets.size // dtype.itemsize * dtype.itemsize
+        return octets[:whole].view(dtype)
+
+    def _compiled_type(self, parameter: Parameter) -> _Type:
+        index = self.parameters.index(parameter)
+        return self._library.entry.parameters[index]
+
     def run(
         self,
         buffers: Mapping[str, NDArray[Any]],
@@ -312,14 +340,15 @@ class KernelProgram:
         threadgroup_bytes: Mapping[int, int] | None = None,
         lenient: bool = False,
         patience: float = 600.0,
+        fill: int = POISON,
     ) -> Statistics:
         """Run the kernel over a grid; it writes into the arrays.
 
         `buffers` has an array for each buffer, by the parameter's name: contiguous, of the dtype
         that the kernel declares (the bits of bfloat16, which numpy lacks, as uint16). `grid` is in
         threads, as for `dispatchThreads`: the last threadgroups may be smaller. `threadgroup_bytes`
-        are sizes of threadgroup memory passed as an argument, by its number. For the rest see
-        `emulation`.
+        are sizes of threadgroup memory passed as an argument, by its number; threadgroup memory
+        starts with every byte `fill`. For the rest see `emulation`.
         """
         _check_sizes(grid, threadgroup)
         bound = self._bound(buffers)
@@ -328,7 +357,7 @@ class KernelProgram:
         sizes = [memory_sizes.get(index, 0) for index in range(memory_count)]
         request = _RequestStruct(
             grid, threadgroup, list(ThreadOrder).index(order), triad.usable_cores(),
-            seed % 2**64, lenient, len(bound.table), len(sizes),
+            seed % 2**64, lenient, fill, len(bound.table), len(sizes),
             (_BufferStruct * len(bound.table))(*bound.table),
             (ctypes.c_size_t * len(sizes))(*sizes),
         )  # fmt: skip

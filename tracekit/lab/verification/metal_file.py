@@ -234,7 +234,7 @@ def metal_subject(file: Path, launch: LaunchWords, seed: int) -> VerifiedCase:
 
     Raises UsageError if words do not fit the kernel, InputError if a file cannot be read.
     """
-    kernel = _kernel(file, launch)
+    kernel = read_kernel(file, launch)
     buffers: dict[str, BoundBuffer] = {}
     for words in launch.buffers:
         bound_buffer = buffer(words, seed=seed)
@@ -323,7 +323,11 @@ def _bound_of(dtypes: Sequence[str]) -> float:
     return max(dtype_bounds, default=float32_bound)
 
 
-def _kernel(file: Path, launch: LaunchWords) -> KernelText:
+def read_kernel(file: Path, launch: LaunchWords) -> KernelText:
+    """Return the kernel of a file that a launch names, or the only one, with its included files.
+
+    Raise UsageError if the file has several, InputError if it has none or cannot be read.
+    """
     with files.open_input(file) as opened:
         content = opened.read(_LARGEST)
     try:
@@ -344,7 +348,7 @@ def _kernel(file: Path, launch: LaunchWords) -> KernelText:
             hint="Choose one with --function.",
         )
     function = launch.function or names[0]
-    constants = _constants(launch)
+    constants = read_constants(launch)
     return KernelText(
         text=text,
         function=function,
@@ -355,7 +359,7 @@ def _kernel(file: Path, launch: LaunchWords) -> KernelText:
     )
 
 
-def _constants(launch: LaunchWords) -> dict[int, Constant]:
+def read_constants(launch: LaunchWords) -> dict[int, Constant]:
     """Return the values of function constants by their index."""
     constants: dict[int, Constant] = {}
     for index_text, value in pairs(launch.constants, "--constant").items():

@@ -1,4 +1,6 @@
+from .arguments import list_bindings as list_bindings
 from .capture import FrameCapture as FrameCapture
+from .commands import CapturedDispatch as CapturedDispatch
 from .opening import open_capture as open_capture
 from .place import SUFFIX as SUFFIX
 from .place import is_capture as is_capture

@@ -17,6 +17,7 @@ struct Request {
   unsigned workers;
   uint64_t seed;
   int lenient;
+  int fill;  // the byte that threadgroup memory holds at first
   unsigned buffer_count, argument_count;
   const Buffer* buffers;
   const size_t* argument_bytes;  // of each [[threadgroup(i)]]

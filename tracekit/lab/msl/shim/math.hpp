@@ -85,6 +85,29 @@ TRACEKIT_FUNCTION1(tanpi, float(__builtin_tan(3.14159265358979323846 * a)))
 TRACEKIT_FUNCTION1(sign, a > 0.0f ? 1.0f : a < 0.0f ? -1.0f : a == 0.0f ? a : 0.0f)
 #undef TRACEKIT_FUNCTION1
 
+// A vector beside a number, which Metal makes a vector of as well: `fmax(v, 0.0f)`.
+template <class A>
+constexpr bool tracekit_is_vector = false;
+template <class T, int N>
+constexpr bool tracekit_is_vector<vec<T, N>> = is_floating_point_v<T>;
+template <class A>
+constexpr bool tracekit_is_number = std::is_arithmetic_v<A> || is_floating_point_v<A>;
+template <class A, class... Rest>
+struct tracekit_first_vector : tracekit_first_vector<Rest...> {};
+template <class T, int N, class... Rest>
+struct tracekit_first_vector<vec<T, N>, Rest...> { using type = vec<T, N>; };
+template <class... A>
+concept TracekitMixed = (tracekit_is_vector<A> || ...) && (tracekit_is_number<A> || ...) &&
+    ((tracekit_is_vector<A> || tracekit_is_number<A>) && ...);
+template <class V, class A>
+inline V tracekit_widened(const A& from) {
+  if constexpr (tracekit_is_vector<A>) {
+    return from;
+  } else {
+    return V(std::remove_cvref_t<decltype(V().data[0])>(from));
+  }
+}
+
 #define TRACEKIT_FUNCTION2(name, formula)                                         \
   inline float name(float a, float b) { return formula; }                         \
   inline half name(half x, half y) { float a = x, b = y; return half(formula); }  \
@@ -95,6 +118,12 @@ TRACEKIT_FUNCTION1(sign, a > 0.0f ? 1.0f : a < 0.0f ? -1.0f : a == 0.0f ? a : 0.
     vec<T, N> made;                                                               \
     for (int i = 0; i < N; ++i) made.data[i] = name(a.data[i], b.data[i]);        \
     return made;                                                                  \
+  }                                                                               \
+  template <class A, class B>                                                     \
+    requires TracekitMixed<A, B>                                                  \
+  inline auto name(const A& a, const B& b) {                                      \
+    using V = typename tracekit_first_vector<A, B>::type;                         \
+    return name(tracekit_widened<V>(a), tracekit_widened<V>(b));                  \
   }                                                                               \
   TRACEKIT_MODES(name)
 TRACEKIT_FUNCTION2(pow, __builtin_powf(a, b))
@@ -140,6 +169,12 @@ inline double smooth(double at) {
     vec<T, N> made;                                                               \
     for (int i = 0; i < N; ++i) made.data[i] = name(a.data[i], b.data[i], c.data[i]); \
     return made;                                                                  \
+  }                                                                               \
+  template <class A, class B, class C>                                            \
+    requires TracekitMixed<A, B, C>                                               \
+  inline auto name(const A& a, const B& b, const C& c) {                          \
+    using V = typename tracekit_first_vector<A, B, C>::type;                      \
+    return name(tracekit_widened<V>(a), tracekit_widened<V>(b), tracekit_widened<V>(c)); \
   }                                                                               \
   TRACEKIT_MODES(name)
 TRACEKIT_FUNCTION3(fma, fused(a, b, c))

@@ -58,9 +58,9 @@ struct Worker {
     group.traffic = counts.traffic;
   }
 
-  // Poisons threadgroup memory: bytes 0xff are NaN in every floating type.
+  // Poisons threadgroup memory; bytes 0xff are NaN in every floating type.
   void poison() {
-    memset(arena, 0xff, sizeof(arena));
+    memset(arena, launch.request.fill, sizeof(arena));
     arena_used = 0;
     declared.clear();
     arguments.clear();

@@ -1,0 +1,300 @@
+"""Recorded dispatches run again: made captures with planted mistakes, and the real ones."""
+
+import json
+import struct
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from capture_writer import (
+    COUNT,
+    DEVICE,
+    ENCODER,
+    LIBRARY,
+    METALLIB,
+    OUT,
+    MadeCapture,
+    buffer,
+    call,
+    small_capture,
+)
+from command_line import run
+from small_kernels import EMULATED
+from tracekit.base import InconclusiveError, UsageError
+from tracekit.lab.replay import DispatchReplay, ReplayChoices, ReplayOutcome, replay_dispatch
+from tracekit.lab.verification.metal_file import LaunchWords
+
+pytestmark = EMULATED
+
+PATH = "/Users/anne/src/probe.metal"
+BODY = "float x = i; tile[lane] = 2 * x; threadgroup_barrier(mem_flags::mem_threadgroup); "
+STORE = "out[i] = tile[31 - lane] + tile[lane] - 2 * x;"
+RESULT = [2.0 * (i // 32 * 32 + 31 - i % 32) for i in range(96)]
+"""The result of the kernel in its 96 threads, three threadgroups of 32."""
+RECORDED = struct.pack("<96f", *RESULT) + bytes(1024 - 4 * 96)
+DISPATCH = call(0xC132, "C@3ul@3ul", ENCODER, (100, 1, 1), (32, 1, 1), stack=(0x110, 0x200))
+TARGET = call(0xC132, "C@3ul@3ul", ENCODER, (96, 1, 1), (32, 1, 1))
+
+
+def write_kernel(body: str) -> bytes:
+    """Return the source of `probe` with a body, for 32 threads of a threadgroup."""
+    return (
+        "#include <metal_stdlib>\nusing namespace metal;\n"
+        "kernel void probe(device float* out [[buffer(0)]], constant uint& count [[buffer(1)]],\n"
+        "    uint i [[thread_position_in_grid]], uint lane [[thread_index_in_threadgroup]]) {\n"
+        "  threadgroup float tile[32];\n"
+        f"  if (i >= count) return;\n  {body}\n}}\n"
+    ).encode()
+
+
+def make_capture(body: str = BODY + STORE, recorded: bytes = RECORDED) -> MadeCapture:
+    """Return a capture of a kernel in 96 threads, whose output buffer has 256 elements."""
+    made = small_capture({PATH: write_kernel(body)})
+    made.plain["MTLBuffer-5-0"] = recorded
+    made.calls[made.calls.index(DISPATCH)] = TARGET
+    return made
+
+
+@pytest.fixture
+def replayed(tmp_path: Path) -> Callable[..., DispatchReplay]:
+    """Return a function that writes a capture and replays it, with a kernel of its own if given."""
+
+    def replay(made: MadeCapture, body: str = "", **choices: object) -> DispatchReplay:
+        bundle = made.write(tmp_path / "made.gputrace")
+        source: Path | None = None
+        if body:
+            source = tmp_path / "probe.metal"
+            source.write_bytes(write_kernel(body))
+        return replay_dispatch(bundle, ReplayChoices(source=source, **choices))  # type: ignore[arg-type]
+
+    return replay
+
+
+Replayed = Callable[..., DispatchReplay]
+
+
+def test_a_result_is_the_recorded_one(replayed: Replayed) -> None:
+    replay = replayed(make_capture())
+    assert replay.outcome is ReplayOutcome.AGREES, replay.verdict
+    assert (replay.dispatch, replay.function, replay.source) == (
+        0, "probe", "the capture (probe.metal)",
+    )  # fmt: skip
+    (argument,) = replay.arguments
+    assert (argument.name, argument.elements, argument.written) == ("out", 256, 96)
+    assert (argument.dependent, argument.kept_elements) == (0, 160)
+    (comparison,) = replay.comparisons
+    assert (comparison.compared, comparison.equal, comparison.error) == (96, 96, 0)
+    assert "after the work, or the same work had been done before" in replay.reading
+    (moved,) = replay.traffic
+    assert (moved.loaded, moved.stored, moved.touched) == (0, 384, 384)
+    assert replay.model is not None
+    assert replay.model.moved == 384
+
+
+PLANTED = {
+    "a wrong number": (BODY + STORE.replace("- 2 * x", "- 3 * x"), "Differs: "),
+    "a missing barrier": (
+        "float x = i; tile[lane] = 2 * x; " + STORE.replace("lane]", "lane & 31]"),
+        "Defect, same answer in all orders",
+    ),
+    "an index beyond the buffer": (BODY + "out[i + 200] = 1;", "Defect, accesses in bounds"),
+    "an index beyond threadgroup memory": (
+        BODY + STORE.replace("[31", "[63"),
+        "Defect, barriers and simd operations|Defect, accesses in bounds|Defect, runs to its end",
+    ),
+    "threadgroup memory that nobody wrote": (
+        "float x = i; if (lane < 31) tile[lane] = 2 * x; "
+        "threadgroup_barrier(mem_flags::mem_threadgroup); " + STORE,
+        "Defect, no NaN of unwritten memory",
+    ),
+    "a barrier in some threads only": (
+        "float x = i; tile[lane] = 2 * x; "
+        "if (lane < 16) threadgroup_barrier(mem_flags::mem_threadgroup); " + STORE,
+        "Defect, barriers and simd operations",
+    ),
+    "a word that is not Metal": (BODY + "out[i] = nothing;", "Defect, compiles"),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_wrong_kernel_is_found(replayed: Replayed, name: str) -> None:
+    body, words = PLANTED[name]
+    replay = replayed(make_capture(), body)
+    assert replay.outcome in {ReplayOutcome.DIFFERS, ReplayOutcome.DEFECT}, replay.verdict
+    assert any(replay.verdict.startswith(lead) for lead in words.split("|")), replay.verdict
+
+
+@pytest.mark.parametrize(("partial", "outcome"), [(False, "not decided"), (True, "agrees")])
+def test_elements_that_stay_need_a_word(replayed: Replayed, partial: bool, outcome: str) -> None:
+    body = BODY + f"if (i < 48) {STORE}"
+    replay = replayed(make_capture(), body, partial=partial)
+    assert replay.outcome == outcome
+    if not partial:
+        assert "the kernel leaves 208 elements of out as they were" in replay.verdict
+
+
+def test_a_kernel_that_writes_nothing_decides_nothing(replayed: Replayed) -> None:
+    replay = replayed(make_capture(), "if (lane > 99) out[i] = 0;")
+    assert replay.verdict == "Not decided: the kernel writes nothing."
+
+
+def test_zeros_of_a_redacted_copy_decide_nothing(replayed: Replayed) -> None:
+    replay = replayed(make_capture("out[i] = 0;", bytes(1024)))
+    assert replay.outcome is ReplayOutcome.UNDECIDED
+    assert "as in a redacted copy" in replay.verdict
+
+
+def record_by_command_buffer(made: MadeCapture, before: bytes) -> MadeCapture:
+    """Give the output other contents with the objects than the command buffer recorded."""
+    made.plain["MTLBuffer-5-1"] = before
+    made.resources[0] = buffer(OUT, "MTLBuffer-5-1", 1024, 0x15_0000_0000, written=True)
+    return made
+
+
+def test_contents_of_before_and_after_are_distinguished(replayed: Replayed) -> None:
+    before = struct.pack("<256f", *range(256))
+    made = record_by_command_buffer(make_capture(), before)
+    replay = replayed(made)
+    assert replay.outcome is ReplayOutcome.AGREES
+    assert len(replay.comparisons) == 4
+    assert replay.reading == (
+        "The contents of the command buffer are the result, those of the objects are not: they "
+        "are of before the work."
+    )
+
+
+ADD = "out[i] += 1;"
+COUNTED = struct.pack("<256f", *range(256))
+COUNTED_ON = struct.pack("<256f", *range(1, 97), *range(96, 256))
+
+
+def test_a_kernel_that_reads_its_output_starts_from_earlier_contents(replayed: Replayed) -> None:
+    made = record_by_command_buffer(make_capture(ADD, COUNTED_ON), COUNTED)
+    replay = replayed(made)
+    assert replay.outcome is ReplayOutcome.AGREES
+    assert replay.arguments[0].dependent == 96
+    assert replay.reading == (
+        "The contents of the objects were taken before the work, those of the command buffer "
+        "after it."
+    )
+
+
+def test_one_content_of_a_buffer_that_is_read_and_written_decides_nothing(
+    replayed: Replayed,
+) -> None:
+    replay = replayed(make_capture(ADD, COUNTED))
+    assert replay.outcome is ReplayOutcome.UNDECIDED
+    assert "depends on the earlier contents of out" in replay.verdict
+
+
+def test_a_difference_decides_nothing_if_another_dispatch_writes_too(replayed: Replayed) -> None:
+    made = make_capture()
+    made.calls.insert(made.calls.index(TARGET), TARGET)
+    replay = replayed(made, PLANTED["a wrong number"][0], dispatch=1)
+    assert replay.outcome is ReplayOutcome.UNDECIDED
+    assert "other dispatches may write the same buffers (0)" in replay.verdict
+
+
+def test_the_text_of_a_library_made_from_source_is_used(tmp_path: Path) -> None:
+    made = make_capture()
+    made.packed["5EED"] = write_kernel(BODY + STORE) + b"\0"
+    library = call(0xC04F, "CU<b>Ut", DEVICE, "5EED", "5EED", 0, result=("t", LIBRARY))
+    compiled = call(0xC04E, "CU<b>t", DEVICE, METALLIB, 0, result=("t", LIBRARY), flags=0x1000)
+    assert compiled in made.resources[2]
+    made.resources[2] = made.resources[2].replace(compiled, library)
+    replay = replay_dispatch(made.write(tmp_path / "made.gputrace"), ReplayChoices())
+    assert replay.source == "the capture ((source))"
+    assert replay.outcome is ReplayOutcome.AGREES
+
+
+def test_files_of_an_archive_include_each_other(replayed: Replayed) -> None:
+    made = small_capture(
+        {
+            PATH: b'#include "../part.h"\n' + write_kernel(BODY + "out[i] = part(tile, lane);"),
+            "/Users/anne/part.h": b"inline float part(threadgroup float* tile, uint lane) {"
+            b" return tile[31 - lane]; }\n",
+        }
+    )
+    made.plain["MTLBuffer-5-0"] = RECORDED
+    made.calls[made.calls.index(DISPATCH)] = TARGET
+    assert replayed(made).outcome is ReplayOutcome.AGREES
+
+
+def remove_sources(made: MadeCapture) -> None:
+    made.packed[METALLIB] = small_capture().packed[METALLIB]
+
+
+def bind_again(made: MadeCapture) -> None:
+    made.calls.insert(made.calls.index(TARGET), TARGET)
+
+
+@pytest.mark.parametrize(
+    ("change", "number", "error", "words"),
+    [
+        (remove_sources, None, UsageError, "has no source of its library"),
+        (bind_again, None, UsageError, "Several dispatches"),
+        (bind_again, 2, UsageError, "No dispatch 2"),
+    ],
+)
+def test_a_missing_source_or_dispatch_is_named(
+    replayed: Replayed,
+    change: Callable[[MadeCapture], None],
+    number: int | None,
+    error: type[Exception],
+    words: str,
+) -> None:
+    made = make_capture()
+    change(made)
+    with pytest.raises(error, match=words):
+        replayed(made, dispatch=number)
+
+
+def test_a_buffer_without_contents_decides_nothing(replayed: Replayed) -> None:
+    made = make_capture()
+    made.resources.pop(1)
+    made.calls.insert(1, call(0xC046, "Culul", DEVICE, 4, 0, result=("t", COUNT)))
+    with pytest.raises(InconclusiveError, match="contents of count were not recorded"):
+        replayed(made)
+
+
+def test_the_command_has_exit_codes_and_no_contents(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle = make_capture().write(tmp_path / "made.gputrace")
+    assert run("kernel", "replay", bundle, "--json") == 0
+    printed = capsys.readouterr().out
+    assert json.loads(printed)["outcome"] == "agrees"
+    assert "126" not in printed, "an element of the output"
+    wrong = tmp_path / "wrong.metal"
+    wrong.write_bytes(write_kernel(PLANTED["a wrong number"][0]))
+    assert run("kernel", "replay", bundle, "--source", wrong) == 1
+    wrong.write_bytes(write_kernel("if (lane > 99) out[i] = 0;"))
+    assert run("kernel", "replay", bundle, "--source", wrong) == 4
+
+
+_REAL = "Lazarus-931+MetalBench"
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize(
+    ("name", "most", "wrong"),
+    [
+        ("relu", 0.0, ("fmax(v, 0.0f)", "fmax(v, 0.01f)")),
+        ("matmul_gelu_softmax", 1e-5, ("(1.0f + erfz)", "(1.0f - erfz)")),
+    ],
+)
+def test_real_captures_agree_and_a_changed_kernel_does_not(
+    corpus: Path, tmp_path: Path, name: str, most: float, wrong: Sequence[str]
+) -> None:
+    bundle = corpus / _REAL / f"{name}.gputrace"
+    if not bundle.exists():
+        pytest.skip(f"no {bundle.name} in the corpus")
+    replay = replay_dispatch(bundle, ReplayChoices(launch=LaunchWords(bound=most)))
+    assert replay.outcome is ReplayOutcome.AGREES, replay.verdict
+    assert replay.arguments[0].kept_elements == 0
+    text = (bundle.parent / f"{name}.metal").read_text()
+    file = tmp_path / "wrong.metal"
+    file.write_text(text.replace(wrong[0], wrong[1]))
+    replay = replay_dispatch(bundle, ReplayChoices(source=file))
+    assert replay.outcome is ReplayOutcome.DIFFERS, replay.verdict
