@@ -486,7 +486,8 @@ def _judge(replayed: DispatchReplay, doubts: _Doubts) -> DispatchReplay:
         return _judge_difference(replayed, writing, doubts)
     incomplete = [argument for argument in replayed.arguments if argument.kept_elements]
     if incomplete and not doubts.is_partial_allowed:
-        names = ", ".join(f"{argument.kept_elements:,} elements of {argument.name}" for argument in incomplete)
+        parts = [f"{entry.kept_elements:,} elements of {entry.name}" for entry in incomplete]
+        names = ", ".join(parts)
         return _leave_undecided(
             replayed,
             f"all written elements agree, but the kernel leaves {names} as they were; --partial "

@@ -81,7 +81,9 @@ class _CapturedSource:
         return any(instance.host_name == function for instance in instances_of(code))
 
 
-def _join(main: _CapturedSource, sources: Sequence[_CapturedSource]) -> tuple[str, tuple[Origin, ...]]:
+def _join(
+    main: _CapturedSource, sources: Sequence[_CapturedSource]
+) -> tuple[str, tuple[Origin, ...]]:
     """Return a text with the files of the capture that it includes, and where each line is from."""
     with tempfile.TemporaryDirectory(prefix="tracekit-source-") as name:
         folder = Path(name)
