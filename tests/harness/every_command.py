@@ -65,6 +65,7 @@ LINES = {
     "gate of a night": "nightly gate NIGHT --junit OUT.xml",
     "gate, as a document": "nightly gate NIGHT --json",
     "gate, as Markdown": "nightly gate NIGHT --markdown -",
+    "gate, as a comment": "nightly gate NIGHT --comment -",
     "runs index": "runs index FOLDER",
     "runs prune": "runs prune FOLDER --keep 1d --dry-run",
     "runs verify": "runs verify RUN",

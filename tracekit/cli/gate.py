@@ -9,13 +9,13 @@ from typing import Annotated
 import typer
 
 from tracekit import app, comparison, nightly
-from tracekit.base import TracekitError, UsageError, outputs, units
+from tracekit.base import TracekitError, UsageError, files, outputs, units
 from tracekit.cli import completion, console, options
 from tracekit.cli.options import argument, flag, option
 
 _MEANT = (
-    "--config, --history and --max-age apply to nights; --metric, --threshold and --force apply "
-    "to runs, because a night was judged by its plan."
+    "--config, --history and --max-age apply to nights; --metric, --threshold, --force and --html "
+    "apply to runs, because a night was judged by its plan."
 )
 
 
@@ -37,6 +37,10 @@ Openmetrics = Annotated[
     Path | None, option("FILE", "Write metrics for a textfile collector.", "--openmetrics")
 ]
 Markdown = Annotated[Path | None, option("FILE|-", "Write Markdown, or print it.")]
+Comment = Annotated[
+    Path | None, option("FILE|-", "Write Markdown of at most 12 lines, or print it.")
+]
+Html = Annotated[Path | None, option("FILE", "Of runs: write the page that compares them.")]
 Summary = Annotated[
     bool | None,
     flag(
@@ -79,6 +83,8 @@ def gate(
     sarif: Sarif = None,
     openmetrics: Openmetrics = None,
     markdown: Markdown = None,
+    comment: Comment = None,
+    html: Html = None,
     summary: Summary = None,
     annotations: Annotations = None,
     on_regression: OnRegression = "",
@@ -97,17 +103,22 @@ def gate(
     Exit code 0: not worse. 1: a regression. 2: wrong usage. 3: the night failed. 4: inconclusive.
     """
     del bisect  # the exit code is mapped once the command has ended, whatever ends it
-    printed = markdown == console.STDOUT
-    if (json or json_summary) and printed:
-        raise UsageError("--json and --markdown - print two documents.", hint="Name a file.")
-    files = _name_report_files(junit, sarif, openmetrics, markdown)
+    choices = {
+        "junit": junit,
+        "sarif": sarif,
+        "openmetrics": openmetrics,
+        "markdown": markdown,
+        "comment": comment,
+    }
+    printed = _find_printed(choices, has_document=json or json_summary)
+    report_files = {name: file for name, file in choices.items() if file and name != printed}
     command = ()
     if on_regression:
         command = nightly.notify.command_of(on_regression)
     page = _find_summary_page(summary)
     is_annotated = _is_annotated(annotations)
     destinations = _Destinations(
-        files=files,
+        files=report_files,
         command=command,
         page=page,
         annotated=is_annotated,
@@ -119,14 +130,16 @@ def gate(
     read_files = list(words)
     if config:
         read_files.append(config)
-    report_files = list(files.values())
-    with outputs.writing(report_files, read_files):
+    written_files = list(report_files.values())
+    if html:
+        written_files.append(html)
+    with outputs.writing(written_files, read_files):
         if len(words) > 1:
             _require_none(config=config, history=history, max_age=max_age)
-            report = _of_runs(words, metric, threshold, force=force)
+            report = _of_runs(words, metric, threshold, html, force=force)
             remedy = comparison.runs.REMEDY
         else:
-            _require_none(metric=metric, threshold=threshold, force=force)
+            _require_none(metric=metric, threshold=threshold, force=force, html=html)
             report = _of_night(words, config, history, max_age)
             remedy = ""
         _deliver(report, destinations, remedy)
@@ -134,7 +147,10 @@ def gate(
 
 @dataclass(frozen=True)
 class _Destinations:
-    """Everything that a report goes to; `files` are those of other tools, by their format."""
+    """Everything that a report goes to; `files` are those of other tools, by their format.
+
+    `printed` is the format that is printed in place of the tables, "" for none.
+    """
 
     files: dict[str, Path]
     command: tuple[str, ...]
@@ -142,17 +158,25 @@ class _Destinations:
     annotated: bool
     json: bool
     summary: bool
-    printed: bool
+    printed: str
 
 
-def _name_report_files(
-    junit: Path | None, sarif: Path | None, openmetrics: Path | None, markdown: Path | None
-) -> dict[str, Path]:
-    """Return the files to write by their format; Markdown that is printed is not one of them."""
-    if markdown == console.STDOUT:
-        markdown = None
-    choices = {"junit": junit, "sarif": sarif, "openmetrics": openmetrics, "markdown": markdown}
-    return {name: file for name, file in choices.items() if file}
+def _find_printed(choices: dict[str, Path | None], *, has_document: bool) -> str:
+    """Return the format that is printed; "" if all go to files.
+
+    Raises:
+        UsageError: Two documents would be printed.
+    """
+    printed = [name for name, file in choices.items() if file == console.STDOUT]
+    if not printed:
+        return ""
+    if has_document:
+        raise UsageError(f"--json and --{printed[0]} - print two documents.", hint="Name a file.")
+    if len(printed) > 1:
+        raise UsageError(
+            f"--{printed[0]} - and --{printed[1]} - print two documents.", hint="Name a file."
+        )
+    return printed[0]
 
 
 def _find_summary_page(summary: bool | None) -> Path | None:
@@ -185,7 +209,7 @@ def _deliver(report: "nightly.GateReport", destinations: _Destinations, remedy: 
         warnings.append(summary_warning)
     if destinations.annotated:
         # A reader of the document on stdout does not expect lines of GitHub's.
-        has_document = destinations.json or destinations.summary or destinations.printed
+        has_document = destinations.json or destinations.summary or destinations.printed != ""
         for line in nightly.text.annotations(report):
             typer.echo(line, err=has_document)
     if destinations.command and report.outcome is nightly.Outcome.REGRESSION:
@@ -201,8 +225,8 @@ def _show(report: "nightly.GateReport", destinations: _Destinations) -> None:
     elif destinations.json:
         console.show_json(report)
     elif destinations.printed:
-        markdown_text = nightly.text.markdown(report).rstrip("\n")
-        console.show_line(markdown_text)
+        text = nightly.notify.WRITERS[destinations.printed](report).decode()
+        console.show_line(text.rstrip("\n"))
     else:
         show_report(report)
 
@@ -227,17 +251,31 @@ def _of_night(
 
 
 def _of_runs(
-    words: Sequence[Path], metrics: Sequence[str] | None, threshold: float | None, *, force: bool
+    words: Sequence[Path],
+    metrics: Sequence[str] | None,
+    threshold: float | None,
+    html: Path | None,
+    *,
+    force: bool,
 ) -> "nightly.GateReport":
+    """Compare recordings of any kind, write the page if one is asked for, and return the report."""
     first_side, second_side = comparison.parse_sides(words)
     metric_names = tuple(metrics or ())
     limits = replace(comparison.Limits(), metrics=metric_names)
     if threshold is not None:
         limits = replace(limits, threshold=threshold)
-    with console.progress("gate") as progress:
-        return nightly.gating.gate_runs(
-            first_side, second_side, limits, force=force, progress=progress
+    with (
+        console.progress("gate") as progress,
+        app.runs.comparing(first_side, progress) as first_runs,
+        app.runs.comparing(second_side, progress) as second_runs,
+    ):
+        compared = comparison.runs.compare_paths(
+            first_runs, second_runs, limits, force=force, progress=progress
         )
+        if html is not None:
+            files.write_whole(html, compared.render_page().encode())
+            console.show_written(html)
+    return nightly.gating.gate_runs(compared, second_side[0])
 
 
 def show_report(report: "nightly.GateReport") -> None:

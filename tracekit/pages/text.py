@@ -28,7 +28,7 @@ def clip(text: str, longest: int) -> str:
         return text
     kept = text[:longest]
     before_last_word = kept.rpartition(" ")[0]
-    return f"{(before_last_word or kept[:-1]).rstrip(' ,;:.')}…"
+    return f"{(before_last_word or kept[:-1]).rstrip(' ,;:.…')}…"
 
 
 def split_words(text: str, most: int = MOST_WORDS) -> tuple[str, str]:

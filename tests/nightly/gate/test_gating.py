@@ -50,8 +50,8 @@ def test_gate_runs_decides_as_the_comparison_does(imported: Path, tmp_path: Path
     pipeline.analyze(Recording(imported))
     other_run = shutil.copytree(imported, tmp_path / "other")
     steps: list[str] = []
-    report = gate_runs([imported], [other_run], force=True, progress=steps.append)
-    compared = compare_paths([imported], [other_run], force=True)
+    compared = compare_paths([imported], [other_run], force=True, progress=steps.append)
+    report = gate_runs(compared, other_run)
     assert report.outcome is OUTCOMES[compared.comparison.verdict]
     assert steps == ["reading the runs", "measuring blocks of them"]
     assert compared.render_page().startswith("<!doctype html>")

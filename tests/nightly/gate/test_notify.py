@@ -23,7 +23,7 @@ def test_each_report_is_written_to_its_file_and_a_summary_added_to_one(tmp_path:
     files = {name: tmp_path / "new" / name for name in notify.WRITERS}
     assert notify.write_reports(REPORT, files) == []
     begins = [file.read_text()[:9] for file in files.values()]
-    assert begins == ["<?xml ver", '{\n  "$sch', "# HELP tr", "## 💥 Fail"]
+    assert begins == ["<?xml ver", '{\n  "$sch', "# HELP tr", "## 💥 Fail", "### 💥 Fai"]
     assert notify.append_summary(REPORT, files["markdown"]) == ""
     assert files["markdown"].read_text() == 2 * markdown(REPORT)
 

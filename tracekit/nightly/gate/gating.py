@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tracekit.base import InconclusiveError, TracekitError
-from tracekit.comparison import Limits, runs
+from tracekit.comparison import runs
 from tracekit.nightly.gate.report.model import (
     Case,
     GateReport,
@@ -17,7 +17,6 @@ from tracekit.nightly.gate.report.model import (
 from tracekit.nightly.gate.report.text import verdict
 from tracekit.nightly.gate.repository import in_repository
 from tracekit.nightly.history.night import LATEST, Outcome
-from tracekit.record import Progress, quiet
 
 _REMEDIES = {
     Outcome.INCONCLUSIVE: "Measure again: `tracekit nightly run`.",
@@ -77,23 +76,19 @@ def report_answers(
     return replace(heading, suites=tuple(suites))
 
 
-def gate_runs(
-    paths_before: Sequence[Path],
-    paths_after: Sequence[Path],
-    limits: Limits | None = None,
-    *,
-    force: bool = False,
-    progress: Progress = quiet,
-) -> GateReport:
-    """Return the report of a comparison of runs; the arguments are those of `compare_paths`."""
-    compared = runs.compare_paths(paths_before, paths_after, limits, force=force, progress=progress)
+def gate_runs(compared: runs.ComparedRuns, place: Path) -> GateReport:
+    """Return the report of a comparison of runs.
+
+    `place` is the first path after, as the user named it: annotations are shown at its file.
+    """
     provenance = compared.samples_after[0].result.provenance
     environment = provenance.machine | {"tracekit": provenance.tracekit}
     report = of_comparison(compared.comparison, environment, provenance.workload)
-    file = paths_after[0]
-    if not file.is_file():
-        file /= "result.json"
-    return replace(report, file=in_repository(file), commit=provenance.git_commit)
+    file = ""
+    for candidate in (place, place / "result.json"):
+        if candidate.is_file():
+            file = in_repository(candidate)
+    return replace(report, file=file, commit=provenance.git_commit)
 
 
 def require_decided(report: GateReport, remedy: str = "") -> None:

@@ -18,6 +18,7 @@ from tracekit.base import (
     processes,
     programs,
 )
+from tracekit.nightly.gate.report.comment import format_comment
 from tracekit.nightly.gate.report.junit import junit
 from tracekit.nightly.gate.report.model import GateReport
 from tracekit.nightly.gate.report.sarif import sarif
@@ -37,6 +38,7 @@ WRITERS: dict[str, Callable[[GateReport], bytes]] = {
     "sarif": lambda report: sarif(report, own_version()),
     "openmetrics": _openmetrics,
     "markdown": lambda report: markdown(report).encode(),
+    "comment": lambda report: format_comment(report).encode(),
 }
 
 

@@ -23,6 +23,7 @@ from prometheus_client.parser import text_string_to_metric_families as prometheu
 from gate_night import FINE, NIGHT, SAME, SLOWER
 from tracekit.base.streams import visible
 from tracekit.nightly.gate.report import text as words
+from tracekit.nightly.gate.report.comment import MOST_LINES, format_comment
 from tracekit.nightly.gate.report.junit import junit
 from tracekit.nightly.gate.report.model import CAPTURE, Case, GateReport, Suite, of_night
 from tracekit.nightly.gate.report.openmetrics import openmetrics
@@ -59,6 +60,7 @@ WRITERS: dict[str, Callable[[GateReport], str]] = {
     "sarif.json": lambda report: sarif(report, "0.1.0").decode(),
     "openmetrics.txt": lambda report: openmetrics(report).decode(),
     "markdown.md": words.markdown,
+    "comment.md": format_comment,
     "terminal.txt": terminal,
     "annotations.txt": lambda report: "".join(
         f"{annotation}\n" for annotation in words.annotations(report)
@@ -314,6 +316,37 @@ def test_markdown_is_shown_literally_in_any_place(text: str) -> None:
         if token.type == "tr_open"
     ]
     assert len(rows) == 2, "a head and one metric, whatever stands in the cells"
+
+
+@settings(deadline=None)
+@given(TEXTS)
+@example("@everyone")
+def test_a_comment_is_short_and_notifies_nobody(text: str) -> None:
+    for report in (PLACED, BARE, fill_report(text)):
+        lines = format_comment(report).splitlines()
+        assert len(lines) <= MOST_LINES
+        assert max(map(len, lines)) < 1000
+        assert lines[0].endswith("<!-- made by tracekit -->")
+        assert re.search("@(?!<!-- -->)", "".join(lines)) is None
+    rows = [
+        token
+        for token in MARKDOWN.parse(format_comment(fill_report(text)))
+        if token.type == "tr_open"
+    ]
+    assert len(rows) == 2
+
+
+def test_a_comment_shows_the_worst_first_and_counts_the_rest() -> None:
+    worse = Case("decode", "slow", "metric", Outcome.REGRESSION, change=0.5, measured=0.5)
+    same = tuple(Case("decode", f"m{number}", "metric", Outcome.OK) for number in range(9))
+    found = tuple(Case("decode", f"rule-{number}", "finding", None) for number in range(6))
+    suite = Suite("decode", Outcome.REGRESSION, cases=(*same, worse, *found))
+    report = GateReport("a → b", "b", Outcome.REGRESSION, "slow is worse.", suites=(suite,))
+    lines = format_comment(report).splitlines()
+    assert [line.split(" | ")[0] for line in lines[6:10]] == ["| slow", "| m0", "| m1", "| m2"]
+    assert lines[-1] == (
+        "more that decide: 6; findings: rule-0, rule-1, rule-2, rule-3 and 2 more."
+    )
 
 
 @settings(deadline=None)

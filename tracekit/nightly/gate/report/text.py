@@ -158,7 +158,7 @@ def ruling(case: Case) -> str:
     return f"{lead}: {message}"
 
 
-_MARKS = {
+MARKS = {
     Outcome.OK: "✅",
     Outcome.REGRESSION: "❌",
     Outcome.FAILED: "💥",
@@ -174,9 +174,9 @@ def markdown(report: GateReport) -> str:
 
 
 def _lines(report: GateReport) -> Iterator[str]:
-    yield f"## {_MARKS[report.outcome]} {escape_markdown(heading(report))}"
+    yield f"## {MARKS[report.outcome]} {escape_markdown(heading(report))}"
     yield ""
-    yield f"{escape_markdown(report.title)}{_when(report)}"
+    yield f"{escape_markdown(report.title)}{describe_origin(report)}"
     for suite in report.suites:
         yield from _suite(suite)
     environment = report.environment
@@ -195,7 +195,7 @@ def _lines(report: GateReport) -> Iterator[str]:
     yield "<!-- made by tracekit -->"
 
 
-def _when(report: GateReport) -> str:
+def describe_origin(report: GateReport) -> str:
     """Return time, commit and machine in parentheses; empty if none is known."""
     facts: list[str] = []
     if report.started:
@@ -210,7 +210,7 @@ def _when(report: GateReport) -> str:
 
 
 def _suite(suite: Suite) -> Iterator[str]:
-    yield from ("", f"### {_MARKS[suite.outcome]} {escape_markdown(format_title(suite))}", "")
+    yield from ("", f"### {MARKS[suite.outcome]} {escape_markdown(format_title(suite))}", "")
     if suite.reason:
         yield from (escape_markdown(suite.reason), "")
     search = suite.labels.get("search")
@@ -231,7 +231,7 @@ def _suite(suite: Suite) -> Iterator[str]:
     for finding in findings:
         mark = ""
         if finding.outcome:
-            mark = f"{_MARKS[finding.outcome]} "
+            mark = f"{MARKS[finding.outcome]} "
         yield f"- {mark}**{escape_markdown(finding.name)}** {escape_markdown(finding.message)}"
 
 
