@@ -322,12 +322,13 @@ def test_markdown_is_shown_literally_in_any_place(text: str) -> None:
 @given(TEXTS)
 @example("@everyone")
 def test_a_comment_is_short_and_notifies_nobody(text: str) -> None:
-    for report in (PLACED, BARE, fill_report(text)):
+    reports = (PLACED, BARE, fill_report(text))
+    for number, report in enumerate(reports):
         lines = format_comment(report).splitlines()
-        assert len(lines) <= MOST_LINES
-        assert max(map(len, lines)) < 1000
-        assert lines[0].endswith("<!-- made by tracekit -->")
-        assert re.search("@(?!<!-- -->)", "".join(lines)) is None
+        assert len(lines) <= MOST_LINES, number
+        assert max(map(len, lines)) < 1000, number
+        assert lines[0].endswith("<!-- made by tracekit -->"), number
+        assert re.search("@(?!<!-- -->)", "".join(lines)) is None, number
     rows = [
         token
         for token in MARKDOWN.parse(format_comment(fill_report(text)))
