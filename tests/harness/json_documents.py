@@ -15,7 +15,7 @@ from tracekit.base.recording import Provenance
 from tracekit.cli import answers
 from tracekit.cli.console import ErrorDocument
 from tracekit.comparison.compare import Comparison
-from tracekit.lab.replay.dispatch import DispatchReplay
+from tracekit.lab.replay.documents import DispatchReplay
 from tracekit.nightly.dry_run import NightPreview
 from tracekit.nightly.gate.report.model import GateReport
 from tracekit.nightly.history.night import Night

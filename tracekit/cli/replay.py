@@ -112,7 +112,12 @@ def _show(replayed: "lab.replay.DispatchReplay") -> None:
     model = replayed.model
     if model is None:
         return
-    bound = model.unknown
+    parts = [f"{units.size(model.moved)} to move"]
+    if model.operations is not None:
+        parts.append(f"{model.operations:,} floating-point operations")
     if model.least_seconds is not None:
-        bound = f"at least {units.duration(model.least_seconds * 1e9)} on {model.chip}"
-    console.show_line(f"Roofline: {units.size(model.moved)} to move: {bound}.")
+        least = units.duration(model.least_seconds * 1e9)
+        parts.append(f"at least {least} on {model.chip}, by {model.limit}")
+    console.show_line(f"Roofline: {', '.join(parts)}.")
+    for reason in model.unknown:
+        console.show_hint(reason)

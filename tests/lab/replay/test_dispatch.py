@@ -5,23 +5,29 @@ import struct
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import mlx.core as mx
+import numpy as np
 import pytest
 
 from capture_writer import (
+    COMMANDS,
     COUNT,
     DEVICE,
     ENCODER,
+    FUNCTION,
     LIBRARY,
     METALLIB,
     OUT,
     MadeCapture,
     buffer,
     call,
+    group,
     small_capture,
 )
 from command_line import run
 from small_kernels import EMULATED
 from tracekit.base import InconclusiveError, UsageError
+from tracekit.lab.msl.emulation import generated
 from tracekit.lab.replay import DispatchReplay, ReplayChoices, ReplayOutcome, replay_dispatch
 from tracekit.lab.verification.metal_file import LaunchWords
 
@@ -90,6 +96,7 @@ def test_a_result_is_the_recorded_one(replayed: Replayed) -> None:
     assert (moved.loaded, moved.stored, moved.touched) == (0, 384, 384)
     assert replay.model is not None
     assert replay.model.moved == 384
+    assert replay.model.operations in {96 * 3, None}, "a product, a sum and a difference"
 
 
 PLANTED = {
@@ -206,6 +213,57 @@ def test_the_text_of_a_library_made_from_source_is_used(tmp_path: Path) -> None:
     replay = replay_dispatch(made.write(tmp_path / "made.gputrace"), ReplayChoices())
     assert replay.source == "the capture ((source))"
     assert replay.outcome is ReplayOutcome.AGREES
+
+
+def double(x: mx.array) -> mx.array:
+    """Return 2 x + its length by a kernel of MLX's own form."""
+    kernel = mx.fast.metal_kernel(
+        name="double",
+        input_names=["x"],
+        output_names=["out"],
+        source="uint i = thread_position_in_grid.x; out[i] = 2 * x[i] + T(x_shape[0]);",
+    )
+    (out,) = kernel(
+        inputs=[x],
+        template=[("T", x.dtype)],
+        grid=(x.size, 1, 1),
+        threadgroup=(32, 1, 1),
+        output_shapes=[x.shape],
+        output_dtypes=[x.dtype],
+    )
+    return out
+
+
+def test_a_kernel_of_mlx_runs_with_bytes_and_bfloat16(tmp_path: Path) -> None:
+    values = mx.arange(96).astype(mx.bfloat16)
+    (source,) = generated(double, values)
+    made = make_capture()
+    made.packed["5EED"] = source.text.encode()
+    made.packed["B17E5"] = struct.pack("<i", 96)
+    made.plain["MTLBuffer-9-0"] = np.array(values.view(mx.uint16)).tobytes()
+    made.plain["MTLBuffer-5-0"] = np.array((2 * values + 96).view(mx.uint16)).tobytes()
+    function = call(0xC05E, "CS", LIBRARY, source.function, result=("t", FUNCTION), flags=0x1000)
+    made.resources[:3] = [
+        buffer(OUT, "MTLBuffer-5-0", 192, 0x15_0000_0000, written=True),
+        buffer(COUNT, "MTLBuffer-9-0", 192, 0x15_0001_0000),
+        group(
+            "library",
+            LIBRARY,
+            call(0xC04F, "CU<b>Ut", DEVICE, "5EED", "5EED", 0, result=("t", LIBRARY)),
+            group("function", FUNCTION, function),
+        ),
+    ]
+    first = made.calls.index(call(0xC030, "Ctulul", ENCODER, OUT, 0, 0, stack=(0x10C, 0x200)))
+    made.calls[first : first + 2] = [
+        call(0xC030, "Ctulul", ENCODER, COUNT, 0, 0),
+        call(0xC09D, "CU<b>ulul", ENCODER, "B17E5", 4, 1),
+        call(0xC030, "Ctulul", ENCODER, OUT, 0, 2),
+    ]
+    made.calls[2] = call(0xD800, "CtU<b>ulul", COMMANDS, OUT, "MTLBuffer-5-0", 0, 192, flags=4)
+    replay = replay_dispatch(made.write(tmp_path / "made.gputrace"), ReplayChoices())
+    assert replay.outcome is ReplayOutcome.AGREES, replay.verdict
+    assert replay.function == source.function
+    assert (replay.arguments[0].dtype, replay.comparisons[0].equal) == ("bfloat16", 96)
 
 
 def test_files_of_an_archive_include_each_other(replayed: Replayed) -> None:

@@ -39,11 +39,7 @@ def compile_kernel(kernel: KernelText, *, checked: bool = False) -> KernelProgra
         checked=checked,
         expand=lambda kernel_text: expand_macros(kernel_text, compiler),
     )
-    # compiled once, and linked to every kernel
-    source = str(SHIM / "engine.cpp")
-    engine = make_once(
-        "o", "engine", compiler, lambda path: compiler.run("-O2", "-c", source, "-o", str(path))
-    )
+    engine = make_engine(compiler)
 
     def make(path: Path) -> None:
         file = path.with_suffix(".cpp")
@@ -66,6 +62,14 @@ def compile_kernel(kernel: KernelText, *, checked: bool = False) -> KernelProgra
         hint = "Remove the file; it is made again. Is its folder one that programs may run from?"
         raise ToolError(f"{path} cannot be loaded: {error}.", hint=hint) from error
     return KernelProgram(kernel, parameters, library, code, checked=checked)
+
+
+def make_engine(compiler: Compiler) -> Path:
+    """Return the object file of the engine, which is compiled once and linked to every kernel."""
+    source = str(SHIM / "engine.cpp")
+    return make_once(
+        "o", "engine", compiler, lambda path: compiler.run("-O2", "-c", source, "-o", str(path))
+    )
 
 
 _DIRECTIVE = re.compile(r"[ \t]*#")

@@ -141,6 +141,14 @@ class Library:
         share.restype = c_void_p
         Library._stacks = share(Library._stacks)
         self.entry = _EntryStruct.in_dll(library, ENTRY)
+        self._library = library
+
+    def take_counter(self, name: str) -> int:
+        """Return a counter that the library's own code keeps, and set it to 0."""
+        counter = c_uint64.in_dll(self._library, name)
+        value = counter.value
+        counter.value = 0
+        return value
 
     def run(self, request: _RequestStruct, patience: float) -> tuple[_Counts, str]:
         """Launch; return the counts, and the failure or "".
@@ -324,6 +332,10 @@ class KernelProgram:
         dtype = _numpy_dtype(chr(compiled.kind), compiled.size, octets)
         whole = octets.size // dtype.itemsize * dtype.itemsize
         return octets[:whole].view(dtype)
+
+    def take_counter(self, name: str) -> int:
+        """Return a counter of a program that was compiled with it, and set it to 0."""
+        return self._library.take_counter(name)
 
     def _compiled_type(self, parameter: Parameter) -> _Type:
         index = self.parameters.index(parameter)
