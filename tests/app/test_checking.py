@@ -1,5 +1,6 @@
 """The dispatch check of captures: made ones with planted deviations, and the real ones."""
 
+import shutil
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -286,3 +287,12 @@ def test_the_made_calls_are_those_of_the_made_capture() -> None:
     assert call(0xC02F, "Ct", ENCODER, PIPELINE, stack=(0x108, 0x200)) in made.calls
     assert call(0xC017, "C", COMMANDS, stack=(0x118, 0x200)) in made.calls
     assert BUFFER_OUT in made.resources
+
+
+def test_a_packed_capture_is_checked_and_compared(tmp_path: Path) -> None:
+    bundle = small_capture().write(tmp_path / "made.gputrace")
+    archive = shutil.make_archive(str(bundle), "zip", tmp_path, bundle.name)
+    packed = Path(archive)
+    assert checking.holds_capture(packed)
+    assert check(packed, *EXPECTED).outcome is Outcome.OK
+    assert checking.compare_captures(bundle, packed).verdict.startswith("The same: 1 of 1")

@@ -109,3 +109,45 @@ def test_a_folder_that_is_taken_or_has_no_room_is_said(
         unpack_bundle(archive, tmp_path / "other")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=SIZE))
     unpack_bundle(archive, tmp_path / "third")
+
+
+CAPTURE = {
+    "x.gputrace/index": b"xdic",
+    "x.gputrace/store0": b"",
+    "x.gputrace/metadata": b"plist",
+    "x.gputrace/MTLBuffer-5-0": b"contents",
+}
+
+
+def pack_links(folder: Path, links: dict[str, str]) -> Path:
+    archive = pack(folder, {**CAPTURE, "README": b"no", "__MACOSX/x.gputrace/index": b"mac"})
+    with zipfile.ZipFile(archive, "a") as file:
+        for name, target in links.items():
+            member = zipfile.ZipInfo(name)
+            member.external_attr = (stat.S_IFLNK | 0o777) << 16
+            file.writestr(member, target)
+    return archive
+
+
+def test_a_capture_is_unpacked_with_copies_for_its_links(tmp_path: Path) -> None:
+    archive = pack_links(tmp_path, {"x.gputrace/MTLBuffer-5-1": "MTLBuffer-5-0"})
+    assert unpacking.find_content(archive) == "capture"
+    folder = tmp_path / "out.gputrace"
+    assert unpacking.unpack_capture(archive, folder) == ("README",)
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == {
+        "index": b"xdic",
+        "store0": b"",
+        "metadata": b"plist",
+        "MTLBuffer-5-0": b"contents",
+        "MTLBuffer-5-1": b"contents",
+    }
+    assert not (folder / "MTLBuffer-5-1").is_symlink()
+
+
+@pytest.mark.parametrize("target", ["../secret", "/etc/passwd", "nothing", "b", "x" * 300, ""])
+def test_a_link_of_a_capture_leads_nowhere_else(tmp_path: Path, target: str) -> None:
+    (tmp_path / "secret").write_bytes(b"secret")
+    archive = pack_links(tmp_path, {"x.gputrace/a": target, "x.gputrace/b": "a"})
+    with pytest.raises(InputError, match="is a link to another place"):
+        unpacking.unpack_capture(archive, tmp_path / "out.gputrace")
+    assert not (tmp_path / "out.gputrace").exists()

@@ -13,7 +13,7 @@ import msgspec
 from tracekit import nightly, tables
 from tracekit.analysis import dispatches
 from tracekit.app import runs
-from tracekit.base import InconclusiveError, InputError, Recording, UsageError, files
+from tracekit.base import InconclusiveError, InputError, Recording, UsageError, files, unpacking
 from tracekit.nightly import Outcome
 
 FILE = "tracekit.toml"
@@ -196,9 +196,11 @@ class ComparedCaptures:
 
 
 def holds_capture(path: Path) -> bool:
-    """Tell whether a path is a GPU frame capture, or the run of one."""
+    """Tell whether a path is a GPU frame capture, the run of one, or a zip file with one."""
     if tables.captures.is_capture(path):
         return True
+    if path.is_file() and path.suffix.lower() == unpacking.SUFFIX:
+        return unpacking.find_content(path) == "capture"
     return Recording(path).gputrace.exists()
 
 

@@ -112,7 +112,7 @@ def _describe_bundle(bundle: Path) -> Source:
         match unpacking.find_content(bundle):
             case "run":
                 kind = "packed run"
-            case "bundle":
+            case "bundle" | "capture":
                 kind = "packed bundle"
             case "files":
                 kind = "packed exports"

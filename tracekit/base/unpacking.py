@@ -22,6 +22,8 @@ from tracekit.base.files import making, open_input, remedy
 SUFFIX = ".zip"
 _MARKS = frozenset({"corespace", "open.creq", "form.template"})
 _RUN_MARK = "recording.json"
+_CAPTURE_MARKS = frozenset({"index", "store0", "metadata"})
+"""Files that are in the folder of every GPU frame capture, next to each other."""
 _MOST_MEMBERS = 200_000
 _MOST_BYTES = 1 << 37
 _ANY_RATIO = 1 << 28  # bytes up to which it does not matter how well they were packed
@@ -37,13 +39,14 @@ _LONGEST = 200  # letters of a name that is shown
 _UTF8 = 1 << 11
 
 
-Content = Literal["run", "bundle", "files"]
+Content = Literal["run", "bundle", "capture", "files"]
 
 
 def find_content(archive: Path) -> Content:
-    """Return the kind of recording that a zip file holds: a run, a bundle, or other files.
+    """Return the kind of recording that a zip file holds.
 
-    A run may contain a bundle. Raise InputError if the file is not a zip file, or is damaged.
+    That is a run, a bundle, a GPU frame capture, or other files. A run may contain a bundle. Raise
+    InputError if the file is not a zip file, or is damaged.
     """
     with open_input(archive) as content:
         try:
@@ -55,6 +58,8 @@ def find_content(archive: Path) -> Content:
         return "run"
     if _find_bundles(paths):
         return "bundle"
+    if _find_captures(paths):
+        return "capture"
     return "files"
 
 
@@ -77,6 +82,14 @@ def unpack_run(archive: Path, folder: Path) -> tuple[str, ...]:
     return _unpack(archive, folder, _root_of_run)
 
 
+def unpack_capture(archive: Path, folder: Path) -> tuple[str, ...]:
+    """Unpack the only GPU frame capture of a zip file, as `unpack_bundle` does with a bundle.
+
+    Metal links contents that are equal: a link to a file next to it becomes a copy of this.
+    """
+    return _unpack(archive, folder, _root_of_capture, follows_links=True)
+
+
 def unpack_files(archive: Path, folder: Path) -> None:
     """Unpack all files of a zip file into a folder, as `unpack_bundle` does with a bundle."""
     _unpack(archive, folder, _whole)
@@ -85,14 +98,19 @@ def unpack_files(archive: Path, folder: Path) -> None:
 FindRoot = Callable[[Path, Sequence[PurePosixPath]], PurePosixPath]
 
 
-def _unpack(archive: Path, folder: Path, find_root: FindRoot) -> tuple[str, ...]:
+def _unpack(
+    archive: Path, folder: Path, find_root: FindRoot, *, follows_links: bool = False
+) -> tuple[str, ...]:
     with open_input(archive) as content:
         try:
             with zipfile.ZipFile(content) as file:
-                members, other_files = _members(archive, file, find_root)
+                members, other_files = _members(archive, file, find_root, follows_links)
                 with making(folder) as temporary:
                     _require_room(temporary, sum(member.file_size for member in members))
-                    _extract(archive, file, members, temporary)
+                    links = [member for member in members if _is_link(member)]
+                    plain = [member for member in members if not _is_link(member)]
+                    _extract(archive, file, plain, temporary)
+                    _copy_linked(archive, file, links, temporary)
         except _DAMAGE as error:
             raise _make_damage_error(archive, error) from error
         except OSError as error:
@@ -128,8 +146,31 @@ def _extract(
             ) from error
 
 
+def _is_link(member: zipfile.ZipInfo) -> bool:
+    return stat.S_IFMT(member.external_attr >> 16) == stat.S_IFLNK
+
+
+def _copy_linked(
+    archive: Path, file: zipfile.ZipFile, links: Sequence[zipfile.ZipInfo], folder: Path
+) -> None:
+    """Copy, for each link, the unpacked file next to it that it leads to."""
+    for member in links:
+        target = b""
+        if member.file_size <= _LONGEST:
+            target = file.read(member)
+        path = folder / member.filename
+        source = path.parent / target.decode(errors="replace")
+        if source.parent != path.parent or not source.is_file() or source.is_symlink():
+            raise InputError(
+                f"{archive} was not unpacked: {member.filename[:_LONGEST]!r} is a link to another "
+                "place.",
+                hint="Pack the capture again.",
+            )
+        shutil.copyfile(source, path)
+
+
 def _members(
-    archive: Path, file: zipfile.ZipFile, find_root: FindRoot
+    archive: Path, file: zipfile.ZipFile, find_root: FindRoot, follows_links: bool
 ) -> tuple[list[zipfile.ZipInfo], tuple[str, ...]]:
     """Return the members below the root, by their names there, and the names of other files."""
     all_members = file.infolist()
@@ -147,7 +188,10 @@ def _members(
             wanted_members.append(member)
         elif not member.is_dir() and not _is_of_macos(path):
             other_files.append(member.filename)
-    _refuse(archive, wanted_members, _unwelcome)
+    suspects = wanted_members
+    if follows_links:
+        suspects = [member for member in wanted_members if not _is_link(member)]
+    _refuse(archive, suspects, _unwelcome)
     for member in wanted_members:
         ending = "/" if member.is_dir() else ""
         path_in_bundle = PurePosixPath(member.filename).relative_to(root)
@@ -230,6 +274,12 @@ def _root_of_run(archive: Path, paths: Sequence[PurePosixPath]) -> PurePosixPath
     return _only_root(archive, _find_runs(paths), "run", "Pack the folder of one run")
 
 
+def _root_of_capture(archive: Path, paths: Sequence[PurePosixPath]) -> PurePosixPath:
+    """Return the folder of the only capture; raise InputError if there is none, or several."""
+    remedy = "Pack the folder of one capture"
+    return _only_root(archive, _find_captures(paths), "capture", remedy)
+
+
 def _whole(_: Path, __: Sequence[PurePosixPath]) -> PurePosixPath:
     return PurePosixPath()
 
@@ -258,6 +308,15 @@ def _find_bundles(paths: Iterable[PurePosixPath]) -> list[PurePosixPath]:
             if part in _MARKS:
                 roots.add(PurePosixPath(*path.parts[:depth]))
     return [root for root in roots if roots.isdisjoint(root.parents)]
+
+
+def _find_captures(paths: Iterable[PurePosixPath]) -> list[PurePosixPath]:
+    """Return the folders of GPU frame captures."""
+    names_by_folder: dict[PurePosixPath, set[str]] = {}
+    for path in paths:
+        if not _is_of_macos(path):
+            names_by_folder.setdefault(path.parent, set()).add(path.name)
+    return [folder for folder, names in names_by_folder.items() if names >= _CAPTURE_MARKS]
 
 
 def _find_runs(paths: Iterable[PurePosixPath]) -> list[PurePosixPath]:

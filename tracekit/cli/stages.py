@@ -369,8 +369,8 @@ def import_(
 
     Exports may come with or without their TOC; in a folder with several TOCs, each becomes a run. A
     .trace bundle needs neither an export nor a Mac: its tables are read in place, and the run's
-    folder has a link to it. A .trace.zip is unpacked into the run's folder. A bundle of unknown
-    layout is refused, or exported if xctrace is available.
+    folder has a link to it. A .trace.zip or .gputrace.zip is unpacked into the run's folder. A
+    bundle of unknown layout is refused, or exported if xctrace is available.
 
     The tables of a .gputrace are read in place as well. Its sources and the contents of its buffers
     are private: they become tables only with --include.

@@ -1,7 +1,7 @@
 """Make a run's folder from a recording that was made elsewhere: exports or bundles."""
 
 import shutil
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -154,6 +154,9 @@ _NOT_TIMED = (
 )
 
 
+_Unpack = Callable[[Path, Path], tuple[str, ...]]
+
+
 @dataclass(frozen=True)
 class _Import:
     """The options for each recording; see `bring`."""
@@ -196,16 +199,17 @@ class _Import:
         return recording
 
     def capture(self, bundle: Path) -> Recording:
-        """Make a run of a GPU frame capture, with a link to it."""
+        """Make a run of a GPU frame capture, with a link to it, or of a zip file with one."""
         name = name_of(bundle)
         recording = self._claim_folder(name, [bundle])
         with _importing(recording):
-            recording.gputrace.symlink_to(bundle.resolve())
+            unpack_warnings = self._place(bundle, recording.gputrace, unpacking.unpack_capture)
             self.progress("opening the capture")
             leave_in_place(recording.gputrace, recording.exports, self.include)
             capture = captures.open_capture(recording.gputrace)
             tables_losses.report(capture.losses, read=False)
-            warnings = (_NOT_TIMED, *tables_losses.sentences(capture.losses))
+            losses = tables_losses.sentences(capture.losses)
+            warnings = (_NOT_TIMED, *unpack_warnings, *losses)
             provenance = replace(
                 recording.provenance(),
                 recorder="import",
@@ -219,24 +223,25 @@ class _Import:
 
     def bundle(self, bundle: Path) -> Recording:
         """Make a run of a bundle, with a link to it, or of a zip file, which is unpacked."""
-        if captures.is_capture(bundle):
+        is_packed_capture = bundle.is_file() and unpacking.find_content(bundle) == "capture"
+        if is_packed_capture or captures.is_capture(bundle):
             return self.capture(bundle)
         name = name_of(bundle)
         recording = self._claim_folder(name, [bundle])
         with _importing(recording):
-            unpack_warnings = self._place_bundle(bundle, recording)
+            unpack_warnings = self._place(bundle, recording.bundle, unpacking.unpack_bundle)
             self.progress("opening the bundle")
             open_warnings = open_tables(recording, self.progress, self.choose_schemas)
             self._describe(recording, name, (*unpack_warnings, *open_warnings))
         return recording
 
-    def _place_bundle(self, bundle: Path, recording: Recording) -> tuple[str, ...]:
+    def _place(self, bundle: Path, place: Path, unpack: _Unpack) -> tuple[str, ...]:
         """Put a bundle into a run's folder; return a warning of the unread files of a zip file."""
         if bundle.is_dir():
-            recording.bundle.symlink_to(bundle.resolve())
+            place.symlink_to(bundle.resolve())
             return ()
         self.progress("unpacking the bundle")
-        other_files = unpacking.unpack_bundle(bundle, recording.bundle)
+        other_files = unpack(bundle, place)
         if not other_files:
             return ()
         files = f"{len(other_files):,} files"

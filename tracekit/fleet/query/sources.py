@@ -27,7 +27,7 @@ from tracekit.tables import Severity, exports, is_bundle
 from tracekit.tables import losses as tables_losses
 
 DEFAULT = Path("bench/traces")
-_ZIPPED = ".trace.zip"
+_ZIPPED = (".trace.zip", ".gputrace.zip")
 
 
 @dataclass(frozen=True)
