@@ -53,8 +53,9 @@ def test_counters_with_all_digits_go_from_import_to_a_page(tmp_path: Path, capsy
     for words in (
         "values of a serialized replay at a fixed clock",
         "its share of the sum of their GPU Time",
-        "Buffer Write for 100.0 % of the cost",
-        "Vertex Shader Time of 1 encoder: negative",
+        "Buffer Write in encoders of 100.0 % of the cost",
+        "met the limit of buffer access: Buffer Write was busy or stalled for up to 88.6 %",
+        "Vertex Shader Time in 1 encoder: negative",
         "not available",
     ):
         assert words in page, words

@@ -8,6 +8,7 @@ from lxml import etree
 
 from report_runs import bare
 from tracekit import pipeline
+from tracekit.analysis import Status
 from tracekit.analysis.given import Given
 from tracekit.analysis.intervals import busy, clip, spans
 from tracekit.base import Process, Provenance
@@ -71,4 +72,43 @@ def test_a_page_of_real_counters_claims_no_rate_and_no_idle_time(
     assert metric_values["idle_ratio"] is None
     page = pipeline.report(recording).read_text("utf-8")
     assert page.count("serialized replay at a fixed clock") >= 4
+    # A practitioner reads this from these counters; it was written before the rules were.
+    (starved, waiting, shared) = result.findings
+    assert (starved.rule, starved.lever) == ("starved-encoders", "latency-bound")
+    assert "19 of 23 encoders, 77.5 % of the execution cost, kept 8.9 % to 16.2 %" in page
+    assert "no unit was busy" in starved.message
+    assert "Too few threads were launched" in starved.message
+    assert "2 more encoders, 1.3 % of the execution cost, kept less than 1 %" in starved.message
+    assert (waiting.rule, waiting.fact("places")) == (
+        "launch-bound-encoders",
+        "22 (11.5 %), 10 (9.7 %)",
+    )
+    assert shared.rule == "shared-replay"
+    assert "Costliest: encoder 22 (11.5 %), 10 (9.7 %); 18 have 3.5 % to 4.9 % each" in page
+    assert "No GPU work was recorded" not in page
+    assert "Instruction Throughput for 99" not in page
     assert 'id="bubbles"' not in page
+
+
+def test_counters_and_their_capture_are_one_page(corpus: Path, tmp_path: Path) -> None:
+    folder = corpus / "Lazarus-931+MetalBench"
+    [recording] = pipeline.import_(
+        [folder / "relu.csv", folder / "relu.gputrace"], tmp_path / "run"
+    )
+    result = pipeline.analyze(recording)
+    (limited, misses) = result.findings
+    assert limited.fact("kernels") == "relu_f32"
+    assert (misses.rule, misses.fact("once")) == ("uncached-encoders", True)
+    states = {check.rule: check.status for check in result.checks}
+    assert states["bandwidth-bound-encoders"] is Status.PASSED
+    assert states["spilling-encoders"] is Status.PASSED
+    assert "relu_f32" in pipeline.report(recording).read_text("utf-8")
+
+
+def test_the_counters_of_another_capture_are_not_assigned(corpus: Path, tmp_path: Path) -> None:
+    folder = corpus / "Lazarus-931+MetalBench"
+    paths = [folder / "relu.csv", folder / "matmul_gelu_softmax.gputrace"]
+    [recording] = pipeline.import_(paths, tmp_path / "run")
+    pipeline.analyze(recording)
+    page = pipeline.report(recording).read_text("utf-8")
+    assert "So counters and dispatches are shown apart." in page

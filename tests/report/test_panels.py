@@ -213,7 +213,8 @@ def test_without_costs_encoders_are_not_ranked_and_nothing_is_weighed() -> None:
         | {"value": place / 10, "unit": "ratio"}
         for place in (2, 1)
     ]
-    context = replay.context(NOTHING, frames(replay_counters=rows))
+    given_tables = Given(frames(replay_counters=rows), Provenance())
+    context = replay.context(NOTHING, given_tables)
     assert not context["ranked"]
     assert [encoder["place"] for encoder in context["encoders"]] == [1, 2]
     assert (context["occupancy"], context["limiters"]) == (None, [])

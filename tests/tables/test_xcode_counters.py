@@ -194,6 +194,26 @@ def test_encodings_with_a_mark_and_line_ends_of_windows_are_read(
     assert frame[["encoder", "value"]].to_numpy().tolist() == [["Añadir", 5.0]]
 
 
+def test_memory_that_contradicts_the_caches_is_suspect(tmp_path: Path) -> None:
+    names = (
+        "Buffer L1 Read Bandwidth,Buffer L1 Miss Rate,Last Level Cache Bandwidth,"
+        "Last Level Cache Miss Rate,Device Memory Bandwidth"
+    )
+    rows = (
+        "1,1,CB,unseen by the last level,,157.17,80.23,0.01,100.00,0.02",
+        "2,2,CB,unseen by memory,,155.80,80.18,228.23,96.29,0.20",
+        "3,3,CB,seen by both,,155.48,77.59,234.09,96.27,225.88",
+        "4,4,CB,six adders of 1024 threads,,1.04,66.67,87.93,74.73,12.00",
+    )
+    frame = rows_of([csv_of(tmp_path, *rows, counters=names)])
+    doubted = frame.dropna(subset=["suspect"]).groupby("place")["counter"].agg(list).to_dict()
+    last_level = ["Last Level Cache Bandwidth", "Last Level Cache Miss Rate"]
+    assert doubted == {
+        1: [*last_level, "Device Memory Bandwidth"],
+        2: ["Device Memory Bandwidth"],
+    }
+
+
 @pytest.mark.corpus
 def test_a_real_export_is_read_whole(corpus: Path) -> None:
     files = filter(is_counters, (corpus / "xcode-counters").iterdir())
@@ -205,6 +225,13 @@ def test_a_real_export_is_read_whole(corpus: Path) -> None:
         "Kernel ALU Performance": 23,
         "Kernel Invocations": 2,
         "Kernel Texture Cache Miss Rate": 23,
+        # 126 GB/s missed L1, and the last-level cache saw 0.01; or it missed 200, and memory saw 1.
+        **dict.fromkeys(("Device Memory Bandwidth", "GPU Read Bandwidth"), 17),
+        **dict.fromkeys(("GPU Write Bandwidth", "Bytes Read From Device Memory"), 17),
+        "Bytes Written To Device Memory": 17,
+        **dict.fromkeys(("Last Level Cache Bandwidth", "Last Level Cache Bytes Read"), 12),
+        **dict.fromkeys(("Last Level Cache Bytes Written", "Last Level Cache Miss Rate"), 12),
+        **dict.fromkeys(("Last Level Cache Limiter", "Last Level Cache Utilization"), 12),
     }
 
 

@@ -54,6 +54,7 @@ from tracekit.analysis.physics.laws import Breach
 from tracekit.analysis.profile import PROFILES, frames_table
 from tracekit.analysis.program import program_of
 from tracekit.analysis.queueing import bursts_table, thread_names
+from tracekit.analysis.replay import replay_of
 from tracekit.analysis.residency import measure_residency
 from tracekit.analysis.savings.estimate import savings_of
 from tracekit.analysis.savings.readings import schedules_of
@@ -202,6 +203,7 @@ DERIVED: Mapping[str, Callable[..., Any]] = {
     "pauses": pauses_table,
     "loop": loop_of,
     "captured": list_dispatches,
+    "replay": replay_of,
     "work": named_work,
     "channels": channels_table,
     "work_groups": work_groups_table,

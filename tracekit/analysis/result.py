@@ -148,7 +148,7 @@ class Result:
         return next((metric for metric in all_metrics if metric.name == name), None)
 
     def __repr__(self) -> str:
-        """Return the result in one line: its subject, and the numbers of what it holds."""
+        """Return the result in one line: its subject, and the numbers of its parts."""
         subject = self.provenance.workload or "a recording"
         known_count = sum(metric.value is not None for metric in (*self.metrics, *self.results))
         total_count = len(self.metrics) + len(self.results)
@@ -230,7 +230,7 @@ class Result:
         return key_texts or texts
 
     def summarize_checks(self) -> str:
-        """Return how many checks passed of those that apply, and what became of the others."""
+        """Return how many checks passed of those that apply, and the outcomes of the others."""
         numbers_by_status = Counter(check.status for check in self.checks)
         applicable = numbers_by_status.total() - numbers_by_status[Status.NOT_APPLICABLE]
         if not numbers_by_status.total():

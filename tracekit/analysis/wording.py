@@ -109,6 +109,7 @@ _SHARES = {
     "lost_share": "{share} of {window}",
     "device_share": "{share} of the device's time",
     "compiled_share": "{share} of {window}",
+    "cost_share": "{share} of the replay's cost",
 }
 """The words of a headline about a share, by the name of the fact."""
 

@@ -4,7 +4,7 @@ Each has the place where a run of it is kept: next to its files, and never in a 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
@@ -47,7 +47,8 @@ def find_sources(paths: Sequence[Path]) -> list[Source]:
     """Return the recordings that paths are or hold, each once: runs first, then others.
 
     A run is also found by its bundle or its folder of exports. Exports that are named one by one
-    belong together as far as their names tell; all counters belong to one capture.
+    belong together as far as their names tell; all counters belong to one capture, which is
+    found among the paths if it is there.
 
     Raises:
         UsageError: A path does not exist.
@@ -67,9 +68,15 @@ def find_sources(paths: Sequence[Path]) -> list[Source]:
     bundles, files = inputs.find_inputs(other_paths)
     counters = [file for file in files if xcode_counters.is_counters(file)]
     exports = [file for file in files if file not in counters]
+    profiled_capture = inputs.find_profiled_capture(bundles, counters)
+    if profiled_capture is not None:
+        bundles.remove(profiled_capture)
     sources += _sort_exports(exports, other_paths)
     sources += map(_describe_bundle, bundles)
-    if counters:
+    if profiled_capture is not None:
+        source = _describe_bundle(profiled_capture)
+        sources.append(replace(source, paths=(profiled_capture, *counters)))
+    elif counters:
         place = _find_place(counters[0], other_paths)
         sources.append(Source("exports", tuple(counters), counters[0].stem, place))
     if not sources:

@@ -49,7 +49,7 @@ def _chip(provenance: Provenance) -> str:
 
 
 def _parameters(provenance: Provenance) -> tuple[str, str]:
-    """Return what distinguishes this run from others of its kind."""
+    """Return the facts that distinguish this run from others of its kind."""
     chosen = {name: value for name, value in provenance.parameters.items() if value is not None}
     if chosen:
         pairs = [f"{name} {value}" for name, value in flat(chosen)]

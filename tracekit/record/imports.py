@@ -28,6 +28,7 @@ from tracekit.record.host.exports import write_rows
 from tracekit.record.inputs import (
     ExportFiles,
     find_inputs,
+    find_profiled_capture,
     make_emptiness_error,
     name_of,
     recordings_of,
@@ -187,10 +188,7 @@ class _Import:
         name = min(files, key=_order_for_naming).stem
         recording = self._claim_folder(name, files)
         with _importing(recording):
-            recording.exports.mkdir(exist_ok=True)
-            cells = counters.rows.astype(object).where(counters.rows.notna(), None)
-            rows = cells.itertuples(index=False, name=None)
-            write_rows(recording.exports, "replay_counters", rows)
+            _write_counters(counters, recording)
             provenance = replace(recording.provenance(), recorder="import", workload=name)
             warnings = (_REPLAYED, *counters.remarks)
             recording.save_provenance(
@@ -198,10 +196,16 @@ class _Import:
             )
         return recording
 
-    def capture(self, bundle: Path) -> Recording:
-        """Make a run of a GPU frame capture, with a link to it, or of a zip file with one."""
+    def capture(self, bundle: Path, counter_files: Sequence[Path] = ()) -> Recording:
+        """Make a run of a GPU frame capture or of a zip file with one, and of its counters.
+
+        The run has a link to the capture.
+        """
+        counters: xcode_counters.Counters | None = None
+        if counter_files:
+            counters = xcode_counters.read_counters(counter_files)
         name = name_of(bundle)
-        recording = self._claim_folder(name, [bundle])
+        recording = self._claim_folder(name, [bundle, *counter_files])
         with _importing(recording):
             unpack_warnings = self._place(bundle, recording.gputrace, unpacking.unpack_capture)
             self.progress("opening the capture")
@@ -210,6 +214,9 @@ class _Import:
             tables_losses.report(capture.losses, read=False)
             losses = tables_losses.sentences(capture.losses)
             warnings = (_NOT_TIMED, *unpack_warnings, *losses)
+            if counters is not None:
+                _write_counters(counters, recording)
+                warnings = (*warnings, _REPLAYED, *counters.remarks)
             provenance = replace(
                 recording.provenance(),
                 recorder="import",
@@ -261,6 +268,13 @@ class _Import:
 
     def _describe(self, recording: Recording, name: str, warnings: tuple[str, ...] = ()) -> None:
         describe_import(recording, name, self.run, self.target, warnings)
+
+
+def _write_counters(counters: xcode_counters.Counters, recording: Recording) -> None:
+    recording.exports.mkdir(exist_ok=True)
+    cells = counters.rows.astype(object).where(counters.rows.notna(), None)
+    rows = cells.itertuples(index=False, name=None)
+    write_rows(recording.exports, "replay_counters", rows)
 
 
 def describe_import(
@@ -367,7 +381,8 @@ def bring(
 ) -> list[Recording]:
     """Make a run's folder for each recording found in the given files and folders.
 
-    All of Xcode's exports of counters among them belong to one capture. `target` names the process
+    All of Xcode's exports of counters among them belong to one capture; if exactly one GPU frame
+    capture is among them too, it is that one, and both become one run. `target` names the process
     whose rows count, by default the target of the recording; `run` the run of each trace, by
     default the last one; `choose_schemas` the schemas that are exported from a bundle that cannot
     be read directly; `include` the private parts of GPU frame captures that become tables. With
@@ -382,23 +397,31 @@ def bring(
     exports: list[ExportFiles] = []
     if files:
         exports = recordings_of(files)
+    profiled_capture = find_profiled_capture(bundles, counters)
     recording_count = len(exports) + len(bundles)
-    if counters:
+    if counters and profiled_capture is None:
         recording_count += 1
     if not recording_count:
         raise make_emptiness_error(paths)
     if output is not None and recording_count > 1:
         names = [source.name for source in exports]
         names += map(name_of, bundles)
-        raise UsageError(
-            f"--output names one folder, but there are {recording_count} recordings: "
-            f"{', '.join(names)}.",
-            hint="Leave --output out, or name the files of one recording.",
-        )
+        raise _make_crowd_error(recording_count, names)
     importer = _Import(output, target, progress, run, choose_schemas, tuple(include), in_place)
-    replays: list[Recording] = []
-    if counters:
-        replays.append(importer.counters(counters))
     recordings = list(map(importer.exports, exports))
-    recordings += map(importer.bundle, bundles)
-    return recordings + replays
+    for bundle in bundles:
+        if bundle == profiled_capture:
+            recordings.append(importer.capture(bundle, counters))
+        else:
+            recordings.append(importer.bundle(bundle))
+    if counters and profiled_capture is None:
+        recordings.append(importer.counters(counters))
+    return recordings
+
+
+def _make_crowd_error(recording_count: int, names: Sequence[str]) -> UsageError:
+    return UsageError(
+        f"--output names one folder, but there are {recording_count} recordings: "
+        f"{', '.join(names)}.",
+        hint="Leave --output out, or name the files of one recording.",
+    )

@@ -67,6 +67,23 @@ def _is_recording(path: Path) -> bool:
     return is_bundle(path) or (path.suffix.lower() == PACKED and path.is_file())
 
 
+def find_profiled_capture(bundles: Sequence[Path], counters: Sequence[Path]) -> Path | None:
+    """Return the GPU frame capture that counters belong to: the only one, else that of their name.
+
+    None if there is no such capture.
+    """
+    if not counters:
+        return None
+    candidates = list(filter(captures.is_capture, bundles))
+    if len(candidates) == 1:
+        return candidates[0]
+    stems = {file.stem for file in counters}
+    namesakes = [bundle for bundle in candidates if name_of(bundle) in stems]
+    if len(namesakes) == 1:
+        return namesakes[0]
+    return None
+
+
 def _each_once(paths: Sequence[Path]) -> list[Path]:
     """Leave out a file that was named twice, in whatever words: its rows would count twice.
 

@@ -95,6 +95,27 @@ _INVOCATIONS = "Kernel Invocations"
 _INSTRUCTIONS = "Kernel ALU Instructions"
 _NEGATIVE = "negative, which no share, count or time is"
 _NO_BYTES = "not bytes: in a capture whose sizes are known it was a quarter of them"
+_L1_BANDWIDTH = "Buffer L1 Read Bandwidth"
+_L1_MISSES = "Buffer L1 Miss Rate"
+_LAST_LEVEL = "Last Level Cache Bandwidth"
+_LAST_LEVEL_MISSES = "Last Level Cache Miss Rate"
+_DEVICE_MEMORY = "Device Memory Bandwidth"
+_OF_LAST_LEVEL = (
+    *(_LAST_LEVEL, _LAST_LEVEL_MISSES, "Last Level Cache Bytes Read"),
+    *("Last Level Cache Bytes Written", "Last Level Cache Limiter"),
+    "Last Level Cache Utilization",
+)
+_OF_DEVICE_MEMORY = (
+    *(_DEVICE_MEMORY, "GPU Read Bandwidth", "GPU Write Bandwidth"),
+    *("Bytes Read From Device Memory", "Bytes Written To Device Memory"),
+)
+_LEAST_PASSED_ON = 0.01  # of the misses of the L1 caches: a cache between them may serve the rest
+_LEAST_FROM_MEMORY = 0.1  # of the misses of the last-level cache
+_UNSEEN_BY_LAST_LEVEL = (
+    "the last-level cache has less than a hundredth of what missed the L1 caches, so it was not "
+    "measured here, or another cache served the rest"
+)
+_UNSEEN_BY_MEMORY = "less than a tenth of what missed the last-level cache"
 _PERFORMANCE = "Kernel ALU Performance"
 _MISSES = "Kernel Texture Cache Miss Rate"
 
@@ -432,10 +453,8 @@ def _suspects(encoders: Mapping[int, _Encoder]) -> Mapping[tuple[int, str], str]
     has_performance = False
     for number, encoder in encoders.items():
         values = {name: cell.value for name, cell in encoder.cells.items()}
-        for name, value in values.items():
-            reason = _doubt(name, value)
-            if reason:
-                reasons[number, name] = reason
+        for name, reason in _doubt_cells(values).items():
+            reasons[number, name] = reason
         has_run = values.get(COST, 0) > 0 or values.get(_INSTRUCTIONS, 0) > 0
         if values.get(_INVOCATIONS) == 0 and has_run:
             reasons[number, _INVOCATIONS] = "0, although the encoder ran"
@@ -449,6 +468,38 @@ def _suspects(encoders: Mapping[int, _Encoder]) -> Mapping[tuple[int, str], str]
             reasons[number, _MISSES] = "0 for every encoder"
         if not has_performance:
             reasons[number, _PERFORMANCE] = f"repeats {_INSTRUCTIONS}"
+    return reasons
+
+
+def _doubt_cells(values: Mapping[str, float]) -> Mapping[str, str]:
+    """Return the reasons why cells of one encoder are not credible, by counter."""
+    reasons = dict(_doubt_memory(values))
+    for name, value in values.items():
+        reason = _doubt(name, value)
+        if reason:
+            reasons[name] = reason
+    return reasons
+
+
+def _doubt_memory(values: Mapping[str, float]) -> Mapping[str, str]:
+    """Return the reasons why counters of the last-level cache and of memory are not credible.
+
+    Each level of caches must see the misses of the one before it; bandwidths have one unit.
+    """
+    reasons: dict[str, str] = {}
+    missed = values.get(_L1_BANDWIDTH, 0.0) * values.get(_L1_MISSES, 0.0)
+    last_level = values.get(_LAST_LEVEL)
+    if last_level is None:
+        return reasons
+    if last_level < _LEAST_PASSED_ON * missed:
+        for name in (*_OF_LAST_LEVEL, *_OF_DEVICE_MEMORY):
+            reasons[name] = _UNSEEN_BY_LAST_LEVEL
+        return reasons
+    passed_on = last_level * values.get(_LAST_LEVEL_MISSES, 0.0)
+    memory = values.get(_DEVICE_MEMORY)
+    if memory is not None and memory < _LEAST_FROM_MEMORY * passed_on:
+        for name in _OF_DEVICE_MEMORY:
+            reasons[name] = _UNSEEN_BY_MEMORY
     return reasons
 
 

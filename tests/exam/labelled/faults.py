@@ -200,10 +200,16 @@ def _trace_overhead(setup: Setup, random: Random) -> Setup:
 
 
 MADE_ELSEWHERE = frozenset(
-    {"blit-copies", "dominant-work", "rows-missing", "shared-queue", "unsound-dispatches"}
+    {
+        *("blit-copies", "dominant-work", "rows-missing", "shared-queue", "unsound-dispatches"),
+        *("starved-encoders", "saturated-encoders", "bandwidth-bound-encoders"),
+        *("launch-bound-encoders", "read-bound-encoders", "uncached-encoders"),
+        *("spilling-encoders", "divergent-encoders", "shared-replay"),
+    }
 )
 """Rules whose faults this model does not make: it has one channel, one thread that commits, and no
-kernel that takes twenty times as long as the others; and it makes no GPU frame captures.
+kernel that takes twenty times as long as the others; and it makes no GPU frame captures, and no
+counters of a replay.
 
 They are held against the small machines of `tests/harness/device_programs.py`, or against made
 captures. Here they may find nothing.

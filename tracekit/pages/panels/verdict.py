@@ -151,8 +151,8 @@ class PageVerdict:
     """A sentence, a piece of advice for lists of runs, and a tone, which is a word of the style.
 
     Tones are error, warning, note, unclear if nothing was judged, partly if some checks could not
-    judge, good, capture for a GPU frame capture, and samples for another recording without timed
-    GPU work.
+    judge, good, capture for a GPU frame capture, replay for the counters of one, limited if a fault
+    was found by these, and samples for another recording without timed GPU work.
     """
 
     tone: str
@@ -214,20 +214,31 @@ def _of_samples(result: Result, tables: Tables) -> PageVerdict | None:
     if not is_without_gpu_work(tables):
         return None
     if any(finding.severity is not Severity.NOTE for finding in result.findings):
-        return None
+        return _of_limited_replay(result, tables)
     captured = rows(tables, DISPATCHES).frame
     if len(captured):
         return PageVerdict("capture", _describe_capture(captured))
     replayed = rows(tables, REPLAY).frame
     if len(replayed):
-        number = replayed["place"].nunique()
-        lead = f"Xcode's counters of {units.count(number)} encoders"
-        return PageVerdict("samples", f"{lead}, from a serialized replay at a fixed clock.")
+        number = analysis.wording.pluralize(replayed["place"].nunique(), "encoder")
+        lead = f"Xcode's counters of {number}, from a serialized replay at a fixed clock"
+        return PageVerdict("replay", f"{lead}; no check found a limit.")
     for name in analysis.profile.PROFILES:
         sample_rows = of_target(tables, name)
         if not sample_rows.absence:
             return _of_profile(sample_rows.frame, rows(tables, "profile_frames").frame)
     return None
+
+
+def _of_limited_replay(result: Result, tables: Tables) -> PageVerdict | None:
+    """Sum up the counters of a replay by the first warning; None if an error comes before it."""
+    judged = verdict_of(result)
+    if judged.tone != "warning" or rows(tables, REPLAY).absence:
+        return None
+    lead = judged.lead.rstrip(".")
+    return PageVerdict(
+        "limited", f"{lead}, in a serialized replay at a fixed clock.", judged.message
+    )
 
 
 def _describe_capture(captured: pd.DataFrame) -> str:

@@ -17,8 +17,9 @@ _COLUMNS = {
     "read": "Bytes Read From Device Memory",
     "written": "Bytes Written To Device Memory",
     "bandwidth": "Device Memory Bandwidth",
+    "launch": "Compute Shader Launch Limiter",
 }
-_STACK = ("Stack L1 Read Accesses", "Stack L1 Write Accesses")
+STACK = ("Stack L1 Read Accesses", "Stack L1 Write Accesses")
 
 
 def encoders(replay_counters: pd.DataFrame) -> pd.DataFrame:
@@ -26,10 +27,11 @@ def encoders(replay_counters: pd.DataFrame) -> pd.DataFrame:
 
     Columns: `place`, `command_buffer`, `encoder`; `cost`, its share of the replay's time: its
     execution cost if a tab has that, else its share of the sum of `GPU Time`; `occupancy`;
-    `limiter` and `limited`, the unit that was busy or stalled longest and its share; `used`, the
-    share in which that unit worked; `read` and `written`, bytes of device memory; `bandwidth`, in
-    Xcode's format; `stack`, share of L1 accesses to stacks, which hold spilled registers and
-    private arrays. Unknown or suspect values are null.
+    `launch`, the share of the time in which the launch of threads was busy or stalled;
+    `limiter` and `limited`, the other unit that was busy or stalled longest and its share;
+    `used`, the share in which that unit worked; `read` and `written`, bytes of device memory;
+    `bandwidth`, in Xcode's format; `stack`, share of L1 accesses to stacks, which hold spilled
+    registers and private arrays. Unknown or suspect values are null.
     """
     sound = replay_counters[replay_counters["suspect"].isna()]
     values = sound.pivot_table(index="place", columns="counter", values="value", aggfunc="first")
@@ -60,7 +62,7 @@ def encoders(replay_counters: pd.DataFrame) -> pd.DataFrame:
     for unit, name in uses.items():
         is_limiter = table["limiter"] == unit
         table["used"] = table["used"].mask(is_limiter, values[name])
-    stack = [name for name in _STACK if name in values]
+    stack = [name for name in STACK if name in values]
     table["stack"] = values[stack].sum(axis=1, min_count=1) if stack else float("nan")
     return table.reset_index().sort_values(
         ["cost", "place"], ascending=[False, True], kind="stable", ignore_index=True
