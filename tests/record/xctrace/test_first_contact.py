@@ -1,7 +1,9 @@
 """The first contact with a Mac, played through the command line: what goes wrong there first.
 
-`FIRST_CONTACT_PYTHON` names the Python of another environment, whose tracekit is played instead.
-With 9aaf1824 each of these tests fails. `FIRST_CONTACT_MINUTES=1` plays waits in full length.
+Commands run in the process of the tests, and those that take Linux for a Mac in one of their own.
+`FIRST_CONTACT_PYTHON` names the Python of another environment, whose tracekit is played instead, in
+processes. With 9aaf1824 each of these tests fails. `FIRST_CONTACT_MINUTES=1` plays waits in full
+length.
 """
 
 import json
@@ -21,7 +23,7 @@ from gpu_jobs import program_of, write_jobs
 pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("nothing_is_left_running")]
 
 Scenario = Callable[..., None]
-PYTHON = os.environ.get("FIRST_CONTACT_PYTHON", sys.executable)
+OTHER_PYTHON = os.environ.get("FIRST_CONTACT_PYTHON")
 IN_FULL = bool(os.environ.get("FIRST_CONTACT_MINUTES"))
 AS_MAC = Path(__file__).parents[2] / "harness" / "as_mac.py"
 SHARE = 1.0 if IN_FULL else 0.03  # of all waits
@@ -44,18 +46,30 @@ class Answer:
 
 @dataclass(frozen=True)
 class Player:
-    """Starts tracekit in a folder of its own."""
+    """Runs tracekit in a folder of its own."""
 
     folder: Path
+    tracekit: Callable[..., Any]
 
     def play(self, *arguments: object, mac: bool = False, **variables: str) -> Answer:
         """Run tracekit to its end."""
-        words = map(str, arguments)
+        words = [str(argument) for argument in arguments]
+        settings = {"TRACEKIT_PATIENCE": str(SHARE), **variables}
+        if mac or OTHER_PYTHON:
+            return self._play_in_process(words, settings, mac=mac)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(self.folder)
+            for name, value in settings.items():
+                patch.setenv(name, value)
+            done = self.tracekit(*words)
+        return Answer(done.code, done.out, done.err)
+
+    def _play_in_process(self, words: list[str], settings: dict[str, str], *, mac: bool) -> Answer:
         program = (str(AS_MAC),) if mac else ("-m", "tracekit")
         done = subprocess.run(
-            (PYTHON, "-P", *program, *words),
+            (OTHER_PYTHON or sys.executable, "-P", *program, *words),
             cwd=self.folder,
-            env={**os.environ, "TRACEKIT_PATIENCE": str(SHARE), **variables},
+            env={**os.environ, **settings},
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=900, check=False,
         )  # fmt: skip
         return Answer(done.returncode, done.stdout, done.stderr)
@@ -77,7 +91,9 @@ class Player:
 
 
 @pytest.fixture
-def player(scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Player:
+def player(
+    scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tracekit: Callable[..., Any]
+) -> Player:
     """A Mac with an M1, for those who ask, whose home is the test's folder."""
     monkeypatch.setenv("FAKE_XCTRACE_PYTHON", sys.executable)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -92,7 +108,7 @@ def player(scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         '*hv_vmm_present*) echo "${VIRTUAL:-0}" ;;\n*) exit 1 ;;\nesac\n'
     )
     sysctl.chmod(0o755)
-    return Player(tmp_path)
+    return Player(tmp_path, tracekit)
 
 
 @pytest.mark.parametrize("method", METHODS)
