@@ -25,7 +25,10 @@ FEW = {"share": 0.1}
 def capture(
     scenario: Scenario, tracekit: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Capture:
-    """Capture the workload that plays a GPU, into a folder of the given name."""
+    """Capture the workload that plays a GPU, into a folder of the given name.
+
+    Use the command `record` where neither a result nor a page is looked at.
+    """
     monkeypatch.setenv("TRACEKIT_PATIENCE", "0.03")
     options = (*write_jobs(tmp_path / "workloads"), "--telemetry", "off", "--warmup", "2")
 
@@ -80,9 +83,9 @@ def test_a_target_that_attaching_stops_is_launched_instead(
     capture: Capture, scenario: Scenario, tmp_path: Path
 ) -> None:
     scenario(asleep=True)
-    capture("first")
+    capture("first", command="record")
     scenario(attach="stops")
-    done = capture("second", "--time-limit", "500ms")
+    done = capture("second", "--time-limit", "500ms", command="record")
     assert done.code == 0, done.out + done.err
     provenance = open_run(tmp_path / "second").provenance
     assert provenance.used is not None
@@ -111,7 +114,7 @@ def test_the_other_way_is_tried_once_and_kept(
     tmp_path: Path,
 ) -> None:  # fmt: skip
     scenario(**poor)
-    done = capture("first")
+    done = capture("first", command="record")
     assert done.code == 0, done.out + done.err
     provenance = open_run(tmp_path / "first").provenance
     assert (provenance.method, provenance.used and provenance.used.method) == ("auto", "attach")
@@ -119,7 +122,7 @@ def test_the_other_way_is_tried_once_and_kept(
     assert words in note
     assert note.endswith("That way is kept for this machine and this Xcode; `--method` chooses.")
     assert (tmp_path / "first" / f"recording-by-{first}.trace").is_dir()
-    again = capture("second")
+    again = capture("second", command="record")
     assert again.code == 0, again.out + again.err
     provenance = open_run(tmp_path / "second").provenance
     assert provenance.used is not None
@@ -133,10 +136,10 @@ def test_a_way_that_does_not_find_the_process_is_left(
     capture: Capture, scenario: Scenario, tmp_path: Path
 ) -> None:
     scenario(asleep=True)
-    capture("first")
+    capture("first", command="record")
     text = "Cannot find process for provided pid: 1"
     scenario(refuse={"code": 21, "text": text, "way": "attach"})
-    done = capture("second")
+    done = capture("second", command="record")
     assert done.code == 0, done.out + done.err
     provenance = open_run(tmp_path / "second").provenance
     assert provenance.used is not None
@@ -150,7 +153,7 @@ def test_a_second_way_that_fails_leaves_the_first_recording(
 ) -> None:
     text = "Failed starting ktrace session."
     scenario(rows=FEW, refuse={"code": 2, "text": text, "way": "attach"})
-    done = capture("run")
+    done = capture("run", command="record")
     assert text in done.err
     provenance = open_run(tmp_path / "run").provenance
     assert provenance.used is not None
