@@ -1,5 +1,9 @@
-"""A page of each kind, made from literal or made data: the same pages for all tests of layouts."""
+"""A page of each kind, made from literal or made data: the same pages for all tests of layouts.
 
+All pages are made in one folder, and a run that is part of two pages is recorded there once.
+"""
+
+import shutil
 from pathlib import Path
 
 import made_nights
@@ -8,6 +12,7 @@ from labelled.folder import write
 from labelled.program import simulate
 from report_runs import host_run, profiled_run, replayed_run, served_run
 from tracekit import compare, pipeline
+from tracekit import open as open_run
 from tracekit.analysis.result import Better, Measurement, Result, RuleCheck, Status
 from tracekit.base.recording import Process, Provenance
 from tracekit.fleet import index
@@ -20,23 +25,38 @@ FAULTS = ("pipeline-churn", "late-start", "memory-growth")
 NUMBER_OF_RECORDINGS = 80
 
 
-def make_run(folder: Path, trace: Trace) -> tuple[str, Result]:
-    """Judge a made trace; return its page and its result."""
-    recording = write(simulate(trace.setup()), folder)
-    result = pipeline.analyze(recording)
-    return pipeline.report(recording).read_text("utf-8"), result
+RUNS = {
+    "good": Trace(2),
+    "slow": Trace(4, FAULTS),
+    "before": Trace(4),
+    "after": Trace(4, FAULTS[::2]),
+}
+
+
+def make_run(folder: Path, name: str) -> Path:
+    """Return the folder of a run of `RUNS`, with its result and its page."""
+    run = folder / name
+    if not run.exists():
+        recording = write(simulate(RUNS[name].setup()), run)
+        pipeline.analyze(recording)
+        pipeline.report(recording)
+    return run
+
+
+def read_page(run: Path) -> str:
+    return (run / "report.html").read_text("utf-8")
 
 
 def make_nothing_found(folder: Path) -> str:
-    html, result = make_run(folder / "nothing", Trace(2))
-    assert not result.findings
-    return html
+    run = make_run(folder, "good")
+    assert not open_run(run).result.findings
+    return read_page(run)
 
 
 def make_three_findings(folder: Path) -> str:
-    html, result = make_run(folder / "three", Trace(4, FAULTS))
-    assert len(result.findings) == 3
-    return html
+    run = make_run(folder, "slow")
+    assert len(open_run(run).result.findings) == 3
+    return read_page(run)
 
 
 def make_profile(_: Path) -> str:
@@ -78,11 +98,8 @@ def make_replay(_: Path) -> str:
 
 def make_comparison(folder: Path) -> str:
     """The page of two made runs, of which the second has two faults."""
-    sides = {"before": Trace(4), "after": Trace(4, FAULTS[::2])}
-    for name, trace in sides.items():
-        make_run(folder / name, trace)
-    compared = compare.runs.compare_paths([folder / "before"], [folder / "after"])
-    return compared.render_page()
+    before, after = make_run(folder, "before"), make_run(folder, "after")
+    return compare.runs.compare_paths([before], [after]).render_page()
 
 
 def make_batch(_: Path) -> str:
@@ -111,8 +128,8 @@ def make_batch(_: Path) -> str:
 def make_index(folder: Path) -> str:
     """The page of a folder with a run that is well and one that is not."""
     runs = folder / "runs"
-    for name, trace in {"good": Trace(2), "slow": Trace(4, FAULTS)}.items():
-        make_run(runs / name, trace)
+    for name in ("good", "slow"):
+        shutil.copytree(make_run(folder, name), runs / name)
     return index.write_index(runs).read_text("utf-8")
 
 
@@ -137,4 +154,4 @@ KINDS = {
     "serving": make_serving,
     "replay": make_replay,
 }
-"""Each takes a folder of its own, and returns a page. A real trace comes from the corpus."""
+"""Each takes the folder of all pages, and returns a page. A real trace comes from the corpus."""

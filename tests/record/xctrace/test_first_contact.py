@@ -92,7 +92,10 @@ class Player:
 
 @pytest.fixture
 def player(
-    scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tracekit: Callable[..., Any]
+    scenario: Scenario,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tracekit: Callable[..., Any],
 ) -> Player:
     """A Mac with an M1, for those who ask, whose home is the test's folder."""
     monkeypatch.setenv("FAKE_XCTRACE_PYTHON", sys.executable)

@@ -1,5 +1,6 @@
 """How much of a page there is to read at once: heights, words, titles, folds, letters."""
 
+import fcntl
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -7,8 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from accessibility import find_violations, load_axe
-from labelled.corpus import Trace
-from page_kinds import KINDS, make_run
+from page_kinds import KINDS
 from page_sizes import (
     NARROW,
     SCREEN,
@@ -49,10 +49,13 @@ BOUNDS = {
 }
 
 
-@pytest.fixture(scope="module")
-def pages_of_kinds() -> dict[str, Path]:
-    """The files of pages that tests asked for; `page_of` fills it."""
-    return {}
+@pytest.fixture(scope="session")
+def shared_folder(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """A folder that all workers of pytest share."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base if worker_id == "master" else base.parent) / "pages"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 @pytest.fixture
@@ -76,18 +79,16 @@ def open_page(browser: Any) -> Iterator[Callable[[Path], Any]]:
 
 
 @pytest.fixture
-def page_of(
-    pages_of_kinds: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[str], Path]:
-    """Return the file of the page of a kind, which is made once."""
+def page_of(shared_folder: Path) -> Callable[[str], Path]:
+    """Return the file of the page of a kind, which one worker makes once for all."""
 
     def find(kind: str) -> Path:
-        if kind not in pages_of_kinds:
-            folder = tmp_path_factory.mktemp("page")
-            file = folder / "page.html"
-            file.write_text(KINDS[kind](folder), encoding="utf-8")
-            pages_of_kinds[kind] = file
-        return pages_of_kinds[kind]
+        file = shared_folder / f"{kind}.html"
+        with (shared_folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not file.exists():
+                file.write_text(KINDS[kind](shared_folder), encoding="utf-8")
+        return file
 
     return find
 
@@ -188,12 +189,9 @@ def test_the_first_screen_has_the_verdict_and_lines_that_lead_on(
 
 
 def test_the_first_screen_of_a_run_begins_the_timeline(
-    open_page: Callable[[Path], Any], tmp_path: Path
+    page_of: Callable[[str], Path], open_page: Callable[[Path], Any]
 ) -> None:
-    html, _ = make_run(tmp_path / "run", Trace(4, ("pipeline-churn", "memory-growth")))
-    file = tmp_path / "page.html"
-    file.write_text(html, encoding="utf-8")
-    page = open_page(file)
+    page = open_page(page_of("three findings"))
     page.locator("#timeline-live").wait_for(state="visible")
     assert page.locator("#verdict .numbers > div").count() == 3
     assert page.locator("#verdict .lines a").count() > 0
