@@ -11,10 +11,11 @@ from labelled.corpus import Trace
 from labelled.folder import write
 from labelled.program import simulate
 from report_runs import host_run, profiled_run, replayed_run, served_run
-from tracekit import compare, pipeline
 from tracekit import open as open_run
+from tracekit import pipeline
 from tracekit.analysis.result import Better, Measurement, Result, RuleCheck, Status
 from tracekit.base.recording import Process, Provenance
+from tracekit.comparison import runs
 from tracekit.fleet import index
 from tracekit.fleet.batch.page import render_batch
 from tracekit.fleet.batch.results import BatchRow, RowFinding
@@ -99,7 +100,7 @@ def make_replay(_: Path) -> str:
 def make_comparison(folder: Path) -> str:
     """The page of two made runs, of which the second has two faults."""
     before, after = make_run(folder, "before"), make_run(folder, "after")
-    return compare.runs.compare_paths([before], [after]).render_page()
+    return runs.compare_paths([before], [after]).render_page()
 
 
 def make_batch(_: Path) -> str:
@@ -127,10 +128,10 @@ def make_batch(_: Path) -> str:
 
 def make_index(folder: Path) -> str:
     """The page of a folder with a run that is well and one that is not."""
-    runs = folder / "runs"
+    runs_folder = folder / "runs"
     for name in ("good", "slow"):
-        shutil.copytree(make_run(folder, name), runs / name)
-    return index.write_index(runs).read_text("utf-8")
+        shutil.copytree(make_run(folder, name), runs_folder / name)
+    return index.write_index(runs_folder).read_text("utf-8")
 
 
 def make_trend(_: Path) -> str:
