@@ -2,8 +2,8 @@
 // them at a time, where registers would not hold all), one sequence and one partition of its
 // tokens, and loads each row of K and V once for all of those heads.
 //
-// A row is spread over ROW_LANES lanes, HD_TILE elements on each, in loads of 16 bytes. So a
-// simdgroup has SLOTS tokens side by side; a tile is TOKENS of each slot, and simdgroups, of all
+// A row is spread over ROW_LANES lanes, HD_TILE elements on each, in loads of 16 bytes, or of 8 if
+// a lane's elements are no more. So a simdgroup has SLOTS tokens side by side; a tile is TOKENS of each slot, and simdgroups, of all
 // partitions, take tiles in turn. As soon as the K of a tile is used, that of the next is loaded
 // in its place, and so with V; or, if AHEAD, both are loaded into registers of their own before
 // the tile is begun. Each simdgroup has an online softmax of its own in float32, its lanes add up
@@ -40,7 +40,17 @@ constant constexpr float LOWEST = -3.0e38f;
 constant constexpr float MARGIN = 8.0f;
 constant constexpr int SCRATCH = 24576;  // bytes of threadgroup memory for sums
 
-// 16 bytes as floats; the last argument only says of which type they are.
+// A load of a lane: 16 bytes, or 8.
+template <int BYTES>
+struct Load {
+  using Bits = uint4;
+};
+template <>
+struct Load<8> {
+  using Bits = uint2;
+};
+
+// A load as floats; the last argument only says of which type they are.
 inline void unpack(uint4 bits, thread float* to, float) {
   to[0] = as_type<float>(bits.x);
   to[1] = as_type<float>(bits.y);
@@ -61,6 +71,12 @@ inline void unpack_pair(uint bits, thread float* to, bfloat16_t) {
 }
 
 template <typename U>
+inline void unpack(uint2 bits, thread float* to, U type) {
+  unpack_pair(bits.x, to, type);
+  unpack_pair(bits.y, to + 2, type);
+}
+
+template <typename U>
 inline void unpack(uint4 bits, thread float* to, U type) {
   unpack_pair(bits.x, to, type);
   unpack_pair(bits.y, to + 2, type);
@@ -68,17 +84,17 @@ inline void unpack(uint4 bits, thread float* to, U type) {
   unpack_pair(bits.w, to + 6, type);
 }
 
-// What one lane loads of ROWS rows, `apart` elements from each other: chunks of 16 bytes, WIDTH
+// What one lane loads of ROWS rows, `apart` elements from each other: chunks of one load, WIDTH
 // chunks from each other, of which a row has CHUNKS. The lane's first chunk, `column`, is at
 // `from`.
-template <int ROWS, int LOADS, int WIDTH, int CHUNKS, typename U>
-inline void load_rows(const device U* from, uint apart, int column, thread uint4* to) {
-  constexpr int CHUNK = 16 / int(sizeof(U));
+template <int ROWS, int LOADS, int WIDTH, int CHUNKS, typename Bits, typename U>
+inline void load_rows(const device U* from, uint apart, int column, thread Bits* to) {
+  constexpr int CHUNK = int(sizeof(Bits)) / int(sizeof(U));
   UNROLLED for (int row = 0; row < ROWS; ++row) {
     UNROLLED for (int load = 0; load < LOADS; ++load) {
-      uint4 bits = uint4(0);
+      Bits bits = Bits(0);
       if (CHUNKS == LOADS * WIDTH || column + load * WIDTH < CHUNKS) {
-        bits = *reinterpret_cast<const device uint4*>(
+        bits = *reinterpret_cast<const device Bits*>(
             from + (uint(row) * apart + load * WIDTH * CHUNK));
       }
       to[row * LOADS + load] = bits;
@@ -88,12 +104,12 @@ inline void load_rows(const device U* from, uint apart, int column, thread uint4
 
 // The same of ROWS tokens, `apart` from each other, each looked up in the table; those from `end`
 // on are not loaded, and become zeros.
-template <int ROWS, int LOADS, int WIDTH, int CHUNKS, int BLOCK, typename U>
+template <int ROWS, int LOADS, int WIDTH, int CHUNKS, int BLOCK, typename Bits, typename U>
 inline void load_some_rows(const device U* from, const device int* table, int token, int apart,
-                           int end, uint token_size, int column, thread uint4* to) {
+                           int end, uint token_size, int column, thread Bits* to) {
   UNROLLED for (int row = 0; row < ROWS; ++row, token += apart) {
     UNROLLED for (int load = 0; load < LOADS; ++load) {
-      to[row * LOADS + load] = uint4(0);
+      to[row * LOADS + load] = Bits(0);
     }
     if (token < end) {
       const size_t at = size_t(uint(table[uint(token) / BLOCK])) * (BLOCK * token_size) +
@@ -121,10 +137,10 @@ inline float sum_over(float value) {
 }
 
 // Scores of what one lane holds of its rows, for the pairs of a head and a row.
-template <int HEADS, int ROWS, int TILE, int PAIRS, typename U>
-inline void score_rows(thread const float (&query)[HEADS][TILE], thread const uint4* keys,
+template <int HEADS, int ROWS, int TILE, int PAIRS, typename Bits, typename U>
+inline void score_rows(thread const float (&query)[HEADS][TILE], thread const Bits* keys,
                        thread float (&scores)[PAIRS], U type) {
-  constexpr int LOADS = TILE * int(sizeof(U)) / 16;
+  constexpr int LOADS = TILE * int(sizeof(U)) / int(sizeof(Bits));
   UNROLLED for (int pair = HEADS * ROWS; pair < PAIRS; ++pair) {
     scores[pair] = 0.0f;
   }
@@ -190,10 +206,10 @@ inline void weigh(thread float* scores, thread float& peak, thread float& weight
 }
 
 // Add the values of a lane's rows, weighted by what the owners of their pairs have made.
-template <int OWNED, int OWNERS, int ROWS, int HEADS, int TILE, typename U>
-inline void add_values(thread const uint4* values, thread const float* weights, int first_owner,
+template <int OWNED, int OWNERS, int ROWS, int HEADS, int TILE, typename Bits, typename U>
+inline void add_values(thread const Bits* values, thread const float* weights, int first_owner,
                        thread float (&sum)[HEADS][TILE], U type) {
-  constexpr int LOADS = TILE * int(sizeof(U)) / 16;
+  constexpr int LOADS = TILE * int(sizeof(U)) / int(sizeof(Bits));
   UNROLLED for (int row = 0; row < ROWS; ++row) {
     float value[TILE];
     UNROLLED for (int load = 0; load < LOADS; ++load) {
@@ -211,7 +227,9 @@ inline void add_values(thread const uint4* values, thread const float* weights, 
 }
 
 // ---- body ----
-constexpr int CHUNK = 16 / int(sizeof(T));
+constexpr int LOAD_BYTES = HD_TILE * int(sizeof(T)) < 16 ? 8 : 16;
+using Bits = typename Load<LOAD_BYTES>::Bits;
+constexpr int CHUNK = LOAD_BYTES / int(sizeof(T));
 constexpr int CHUNKS = D / CHUNK;
 constexpr int LOADS = HD_TILE / CHUNK;
 constexpr int NEEDED = (D + HD_TILE - 1) / HD_TILE;
@@ -260,8 +278,8 @@ const int length = context_lens[sequence];
 // Tiles below lie in one page each. With pages that no tile divides there are none.
 const int whole = BLOCK % TILE == 0 ? length / TILE * TILE : 0;
 
-uint4 keys[TOKENS * LOADS];
-uint4 values[TOKENS * LOADS];
+Bits keys[TOKENS * LOADS];
+Bits values[TOKENS * LOADS];
 if (tile < whole) {
   const size_t at = size_t(page) * page_size + uint(tile) % BLOCK * token_size + corner_of_slot;
   load_rows<TOKENS, LOADS, ROW_LANES, CHUNKS>(k_pages + at, apart, column, keys);
@@ -274,9 +292,9 @@ float sum[HEADS][HD_TILE];
 UNROLLED for (int head = 0; head < HEADS; ++head) {
   UNROLLED for (int load = 0; load < LOADS; ++load) {
     const int chunk = column + load * ROW_LANES;
-    uint4 bits = uint4(0);
+    Bits bits = Bits(0);
     if (chunk < CHUNKS && head < heads) {
-      bits = *reinterpret_cast<const device uint4*>(
+      bits = *reinterpret_cast<const device Bits*>(
           q + size_t(first + head) * D + chunk * CHUNK);
     }
     unpack(bits, query[head] + load * CHUNK, T(0));
@@ -294,8 +312,8 @@ while (tile < whole) {
   page = next_page;
   next_page = uint(table[min(uint(next + turn) / BLOCK, last_entry)]);
   const size_t at = size_t(page) * page_size + uint(next) % BLOCK * token_size + corner_of_slot;
-  uint4 next_keys[TOKENS * LOADS];
-  uint4 next_values[TOKENS * LOADS];
+  Bits next_keys[TOKENS * LOADS];
+  Bits next_values[TOKENS * LOADS];
   if (AHEAD && next < whole) {
     load_rows<TOKENS, LOADS, ROW_LANES, CHUNKS>(k_pages + at, apart, column, next_keys);
     load_rows<TOKENS, LOADS, ROW_LANES, CHUNKS>(v_pages + at, apart, column, next_values);

@@ -12,7 +12,7 @@ from tracekit.workload import Measured, Step, parameters, workload
 if TYPE_CHECKING:
     import mlx.core as mx
 
-    from tracekit.ops import DecodeProblem, metal
+    from tracekit.ops import DecodeProblem, planning
 
 NO_METAL = "MLX has no Metal here, and makes no pipelines for its own ops"
 
@@ -49,7 +49,7 @@ def paged(
     """
     import mlx.core as mx
 
-    from tracekit.ops import check_heads, context_lengths, draw_problem, metal
+    from tracekit.ops import check_heads, context_lengths, draw_problem, planning
     from tracekit.workload import backend
 
     check_heads(q_heads, kv_heads)
@@ -66,7 +66,7 @@ def paged(
         dtype=getattr(mx, dtype),
         seed=seed,
     )
-    how = metal.plan(
+    how = planning.plan(
         problem,
         longest=max(lens),
         kernel=kernel,
@@ -78,7 +78,7 @@ def paged(
     return _step(problem, lens, how if asked or backend() == "metal" else None)
 
 
-def _step(problem: "DecodeProblem", lens: Sequence[int], how: "metal.DecodePlan | None") -> Step:
+def _step(problem: "DecodeProblem", lens: Sequence[int], how: "planning.DecodePlan | None") -> Step:
     """Make the step of a kernel, or of MLX's own ops if there is no plan for one."""
     from tracekit.base import tolerances
     from tracekit.ops import kernels, largest_error, paged
@@ -104,9 +104,9 @@ def _step(problem: "DecodeProblem", lens: Sequence[int], how: "metal.DecodePlan 
     )
 
 
-def _prewarmed(problem: "DecodeProblem", how: "metal.DecodePlan | None") -> Measured:
+def _prewarmed(problem: "DecodeProblem", how: "planning.DecodePlan | None") -> Measured:
     """Make every specialization of the model before the hot path; report their number."""
-    from tracekit.ops import metal, prewarm
+    from tracekit.ops import planning, prewarm
 
     if how is None:
         return Measured(None, "count", reason=NO_METAL)
@@ -115,7 +115,8 @@ def _prewarmed(problem: "DecodeProblem", how: "metal.DecodePlan | None") -> Meas
         kv_heads=problem.kv_heads,
         head_dim=problem.head_dim,
         dtype=problem.dtype,
-        block_sizes=sorted({*metal.BLOCK_SIZES, problem.block_size}),
+        block_sizes=sorted({*planning.BLOCK_SIZES, problem.block_size}),
+        hd_tiles=[how.hd_tile or None],
         kernel=how.kernel,
         threadgroup=how.threadgroup,
     )

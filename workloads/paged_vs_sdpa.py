@@ -12,7 +12,7 @@ from tracekit.workload import Measured, Step, calls, parameters, workload
 if TYPE_CHECKING:
     import mlx.core as mx
 
-    from tracekit.ops import DecodeProblem, kernels, metal
+    from tracekit.ops import DecodeProblem, kernels, planning
     from tracekit.ops import dense as ops_dense
 
     Attend = Callable[[], mx.array]
@@ -50,7 +50,7 @@ def paged_vs_sdpa(
     """
     import mlx.core as mx
 
-    from tracekit.ops import check_heads, context_lengths, draw_problem, metal
+    from tracekit.ops import check_heads, context_lengths, draw_problem, planning
     from tracekit.ops import dense as ops_dense
     from tracekit.workload import backend
 
@@ -71,7 +71,7 @@ def paged_vs_sdpa(
     shape = ops_dense.DenseShape(
         lens, dense.longest, q_heads, kv_heads, head_dim, problem.dtype.size
     )
-    how = metal.plan(problem, longest=dense.longest, kernel=kernel)
+    how = planning.plan(problem, longest=dense.longest, kernel=kernel)
     chosen = how if kernel or backend() == "metal" else None
     return _step(problem, dense, shape, chosen, against=against, order=order)
 
@@ -80,7 +80,7 @@ def _step(
     problem: "DecodeProblem",
     dense: "ops_dense.DenseProblem",
     shape: "ops_dense.DenseShape",
-    how: "metal.DecodePlan | None",
+    how: "planning.DecodePlan | None",
     *,
     against: Against,
     order: calls.Order,

@@ -1,14 +1,16 @@
 """Compile the kernels of kernels/ for an NVIDIA GPU, and say how to call them.
 
-    python bench/cuda/build.py FOLDER [--sweep]
+    python bench/cuda/build.py FOLDER [--sweep | --registers]
 
 needs nvcc and MLX, not a GPU. FOLDER gets cubins and cases.json, which bench/cuda/kernel_gpu.py
-reads on the machine with the GPU.
+reads on the machine with the GPU. With --registers it gets compiled kernels only, and registers.csv
+beside this file is written anew, in about eight minutes of a core.
 """
 
 import argparse
 import itertools
 import json
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
@@ -18,8 +20,10 @@ from typing import Any
 import mlx.core as mx
 
 from norms import norm_checks, norm_timed
+from registers import Counts, Launch, Row, default_launches, digest_of, make_problem, write_rows
 from tracekit.lab.msl.emulation import Generated, generated
-from tracekit.ops.attention.metal import DecodePlan, heads_at_once, paged_decode, plan
+from tracekit.ops.attention.metal import paged_decode
+from tracekit.ops.attention.planning import DecodePlan, fitting_tiles, heads_at_once, plan
 from tracekit.ops.attention.problem import HEAD_DIMS, DecodeProblem
 from tracekit.ops.kernels import DTYPES
 from translate import Translated, translate
@@ -32,9 +36,20 @@ TABLE = (  # batch, q heads, kv heads, tokens
     (16, 32, 8, 2048),
     (1, 32, 8, 16384),
     (64, 32, 8, 1024),
+    (16, 28, 4, 2048),
+    (16, 64, 8, 2048),
+    (1, 64, 8, 16384),
 )
 OTHERS = TABLE[:2]  # where the kernels that are much slower are timed too
 CORES = 132  # multiprocessors of an H200
+
+
+_COUNTS = re.compile(
+    r"Compiling entry function 'entry_(?P<entry>\w+)'"
+    r".*?(?P<stack>\d+) bytes stack frame, (?P<stores>\d+) bytes spill stores"
+    r".*?Used (?P<registers>\d+) registers",
+    re.DOTALL,
+)
 
 
 class Modules:
@@ -89,7 +104,11 @@ def described(
 
 def checks(modules: Modules) -> Iterator[dict[str, Any]]:
     """Yield a ragged call of every specialization, in one partition and in several."""
-    grid = itertools.product(DTYPES, HEAD_DIMS, (16, 32, 64), (8, 16))
+    grid = [
+        (dtype, head_dim, block, tile)
+        for dtype, head_dim, block in itertools.product(DTYPES, HEAD_DIMS, (16, 32, 64))
+        for tile in fitting_tiles(head_dim)
+    ]
     for number, (dtype, head_dim, block, tile) in enumerate(grid):
         group = GROUPS[number % len(GROUPS)]
         lens = [1, block - 1, block, block + 1, 0, 7 * block + 3, 12 * block]
@@ -107,7 +126,11 @@ def timed(modules: Modules, *, sweep: bool) -> Iterator[dict[str, Any]]:
     for shape in TABLE:
         batch, q_heads, kv_heads, tokens = shape
         problem, sizes = described([tokens] * batch, (q_heads, kv_heads), 128, 32, mx.float16)
-        own = {"plan's choice": plan(problem), f"plan's choice for {CORES} cores": told(problem)}
+        own = {
+            "plan's choice": plan(problem),
+            f"plan's choice for {CORES} cores": told(problem),
+            "twice the elements of a lane": doubled(problem),
+        }
         plans = variants(problem) if sweep else chosen(problem, others=shape in OTHERS)
         for how in plans:
             names = [name for name, one in own.items() if one == how]
@@ -119,13 +142,18 @@ def told(problem: DecodeProblem) -> DecodePlan:
     return plan(problem, cores=CORES)
 
 
+def doubled(problem: DecodeProblem) -> DecodePlan:
+    """Return a launch whose lanes hold and load twice as much, in up to 255 registers."""
+    heads = min(8, problem.group)
+    return replace(plan(problem), hd_tile=8, heads=heads, ahead=False)
+
+
 def chosen(problem: DecodeProblem, *, others: bool) -> Iterator[DecodePlan]:
     """Yield what `plan` chooses by itself, other launches of it, and the other kernels."""
     own = told(problem)
-    plans = [plan(problem), own, replace(own, ahead=True)]
+    plans = [plan(problem), own, replace(own, ahead=False), doubled(problem)]
     for threads, partitions in itertools.product((256, 384, 512), (1, 2)):
         plans.append(plan(problem, threadgroup=threads, partitions=partitions))
-        plans.append(replace(plans[-1], ahead=True))
     if others:
         plans += [plan(problem, kernel="per-head"), plan(problem, kernel="barriers")]
     yield from dict.fromkeys(plans)
@@ -134,7 +162,7 @@ def chosen(problem: DecodeProblem, *, others: bool) -> Iterator[DecodePlan]:
 def variants(problem: DecodeProblem) -> Iterator[DecodePlan]:
     """Yield many ways to share the work out."""
     group = problem.q_heads // problem.kv_heads
-    sizes = itertools.product((8, 16), (1, 2, 4, 8), (128, 256, 384, 512, 1024))
+    sizes = itertools.product((4, 8, 16), (1, 2, 4, 8), (128, 256, 384, 512, 1024))
     for (tile, tokens, threads), partitions, ahead in itertools.product(
         sizes, (1, 2, 3, 4, 8), (False, True)
     ):
@@ -160,13 +188,38 @@ def compiled(modules: Modules, folder: Path) -> dict[str, str]:
     return files
 
 
+def count_registers(folder: Path) -> None:
+    """Compile every default launch of attention, write their registers and print the largest."""
+    modules = Modules()
+    entries: dict[Launch, str] = {}
+    for launch in default_launches():
+        problem = make_problem(getattr(mx, launch.dtype), launch.head_dim, launch.group)
+        decode = modules.decode(problem, launch.how)["launches"][0]
+        entries[launch] = decode["entry"]
+    compiled(modules, folder)
+    counts: dict[str, Counts] = {}
+    for log in folder.glob("*.log"):
+        for match in _COUNTS.finditer(log.read_text()):
+            numbers = [int(match[name]) for name in ("registers", "stack", "stores")]
+            counts[match["entry"]] = Counts(*numbers)
+    rows = [Row(launch, counts[entry], digest_of(launch)) for launch, entry in entries.items()]
+    write_rows(rows)
+    most = max(row.counts.registers for row in rows)
+    in_memory = sum(1 for row in rows if row.counts.stack or row.counts.spills)
+    print(f"{len(rows)} launches: at most {most} registers, {in_memory} with a stack or spills")
+
+
 def main() -> None:
-    """Write cubins and cases.json."""
+    """Write cubins and cases.json, or the registers of default launches."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--sweep", action="store_true", help="time many variants; check none")
+    parser.add_argument("--registers", action="store_true", help="write registers.csv only")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
+    if options.registers:
+        count_registers(options.folder)
+        return
     modules = Modules()
     cases = {
         "checks": [] if options.sweep else list(checks(modules)),

@@ -17,7 +17,7 @@ import json
 import statistics
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import cupy
 import torch
@@ -150,6 +150,20 @@ def copy_bandwidth() -> float:
     return 2 * COPIED / statistics.median(times) / 1e3
 
 
+class Shape(NamedTuple):
+    """The sizes that calls have in common if they are timed side by side."""
+
+    batch: int
+    q_heads: int
+    kv_heads: int
+    tokens: int
+
+
+def shape_of(case: Case) -> Shape:
+    """Return the sizes of a timed case, whose contexts are all of one length."""
+    return Shape(len(case["lens"]), case["q_heads"], case["kv_heads"], max(case["lens"]))
+
+
 def table(cases: list[Case], times: dict[str, list[float]]) -> list[str]:
     """Write a line for each contestant, the fastest first."""
     case = cases[0]
@@ -188,10 +202,10 @@ def main() -> None:
     calls = len(cases["checks"]) + len(cases["norm_checks"])
     print(f"{calls} calls agree; largest relative errors: {results['errors']}")
     results["times"] = []
-    for heads in dict.fromkeys((one["q_heads"], max(one["lens"])) for one in cases["timed"]):
-        same = [one for one in cases["timed"] if (one["q_heads"], max(one["lens"])) == heads]
+    for shape in dict.fromkeys(map(shape_of, cases["timed"])):
+        same = [case for case in cases["timed"] if shape_of(case) == shape]
         times = compared(modules, same, options.rounds)
-        results["times"].append({"q_heads": heads[0], "tokens": heads[1], "microseconds": times})
+        results["times"].append({**shape._asdict(), "microseconds": times})
         print("\n".join(table(same, times)[: options.best]))
     for case in cases["norm_timed"]:
         times = compared_norms(modules, case, options.rounds)

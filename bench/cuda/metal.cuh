@@ -14,13 +14,19 @@ using bfloat16_t = __nv_bfloat16;
 #undef INFINITY
 #define INFINITY __int_as_float(0x7f800000)
 
-// CUDA's own has no constructor of one value.
+// CUDA's own have no constructor of one value.
 struct alignas(16) Uint4 {
   uint x, y, z, w;
   Uint4() = default;
   __device__ explicit Uint4(uint value) : x(value), y(value), z(value), w(value) {}
 };
 #define uint4 Uint4
+struct alignas(8) Uint2 {
+  uint x, y;
+  Uint2() = default;
+  __device__ explicit Uint2(uint value) : x(value), y(value) {}
+};
+#define uint2 Uint2
 
 namespace metal {
 template <typename T, int N>

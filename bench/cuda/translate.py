@@ -15,6 +15,9 @@ BUILTINS = {
     "thread_index_in_simdgroup": "thread_index_in_threadgroup_() & 31",
     "simdgroup_index_in_threadgroup": "simdgroup_index_in_threadgroup_()",
 }
+REGISTERS_OF_A_CORE = 65536  # of a multiprocessor of sm_90
+MOST_REGISTERS = 128
+"""Registers of a thread that nvcc may use: those of an M1, of which 768 threads share a core."""
 _PARAMETER = re.compile(r"^(?P<type>.*?)(?P<name>\w+)\s*\[\[(?P<mark>.*?)\]\]$", re.DOTALL)
 
 
@@ -34,7 +37,7 @@ class Translated:
 
 
 def translate(kernel: Generated) -> Translated:
-    """Translate one kernel; its threadgroup becomes the launch bound of its registers."""
+    """Translate one kernel; its threadgroup and `MOST_REGISTERS` bound its registers."""
     text = re.sub(r"//[^\n]*", "", kernel.text)
     text = re.sub(r"template \[\[host_name.*?;\n", "", text, flags=re.DOTALL)
     head, listed, rest = _signature(text, kernel.function)
@@ -77,7 +80,9 @@ def _entry(kernel: Generated, parameters: list[re.Match[str]], threads: int) -> 
         else:
             passed.append(BUILTINS[one["mark"]])
     template = f"<{kernel.template}>" if kernel.template else ""
+    resident = max(1, REGISTERS_OF_A_CORE // MOST_REGISTERS // threads)
     return (
-        f'extern "C" __global__ void __launch_bounds__({threads}) entry_{kernel.function}('
+        f'extern "C" __global__ void __launch_bounds__({threads}, {resident}) '
+        f"entry_{kernel.function}("
         f"{', '.join(given)}) {{\n  {kernel.function}{template}({', '.join(passed)});\n}}"
     )

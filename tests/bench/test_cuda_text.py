@@ -10,7 +10,8 @@ import pytest
 
 from cuda.translate import Translated, translate
 from tracekit.lab.msl.emulation import generated
-from tracekit.ops.attention.metal import DecodePlan, Kernel, paged_decode, plan
+from tracekit.ops.attention.metal import paged_decode
+from tracekit.ops.attention.planning import DecodePlan, Kernel, plan
 from tracekit.ops.attention.problem import DecodeProblem, draw_problem
 from tracekit.ops.norm import NormProblem, fused_kernel
 
@@ -38,7 +39,9 @@ def test_no_word_of_metal_is_left(kernel: Kernel) -> None:
     how, (decode,) = _translate_kernel(kernel, None if kernel != "grouped" else 1)
     assert not re.search(r"\[\[|\bdevice\b|\bthread\b|\bconstant\b|host_name", decode.text)
     assert not re.search(r"^\s*threadgroup ", decode.text, re.MULTILINE)
-    assert f"__launch_bounds__({how.threadgroup}) entry_{decode.entry}(" in decode.text
+    resident = {64: 8, 128: 4, 256: 2, 512: 1}[how.threadgroup]
+    bounds = f"__launch_bounds__({how.threadgroup}, {resident})"
+    assert f"{bounds} entry_{decode.entry}(" in decode.text
     assert decode.text.count("__shared__") == {"grouped": 3, "per-head": 3, "barriers": 1}[kernel]
 
 

@@ -53,7 +53,8 @@ def test_a_shape_is_shown_with_its_launch(tracekit: Any) -> None:
     assert "tracekit bench tune" in result.err
     assert figures["heads"][1].endswith("each row of K and V is loaded once.")
     assert figures["threadgroup"][0] == "256"
-    assert figures["partitions"][0] == "16"
+    assert figures["threadgroup"][1] == "threads: 80 threadgroups share the 40 cores."
+    assert figures["partitions"][0] == "5"
     assert figures["intensity"][0] == "4 FLOP/byte"
     assert figures["bound"][0] == "61.5 µs"
     assert "of memory alone; the rate of arithmetic is not known" in figures["bound"][1]
@@ -73,7 +74,7 @@ def test_json_says_the_same(tracekit: Any) -> None:
     assert document["chip"]["fp16"]["value"] is None
     assert document["measured"] is None
     assert document["shape"]["batch"] == 2
-    assert {row["name"]: row["value"] for row in document["launch"]}["partitions"] == 4
+    assert {row["name"]: row["value"] for row in document["launch"]}["partitions"] == 2
     assert document["bound"]["limit"] == "memory"
     moved = document["work"]["unique"] + document["work"]["written"]
     assert document["bound"]["seconds"] == pytest.approx(moved / 546e9, rel=1e-9)

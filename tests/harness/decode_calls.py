@@ -16,7 +16,8 @@ from tracekit.lab.msl.compile import compile_kernel
 from tracekit.lab.msl.edits import KernelText
 from tracekit.lab.msl.emulation import Generated, generated
 from tracekit.lab.msl.program import KernelProgram, Statistics, ThreadOrder
-from tracekit.ops.attention.metal import DecodePlan, paged_decode
+from tracekit.ops.attention.metal import paged_decode
+from tracekit.ops.attention.planning import DecodePlan
 from tracekit.ops.attention.problem import DecodeProblem, reference_of
 
 Array = NDArray[Any]

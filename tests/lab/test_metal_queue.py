@@ -22,7 +22,8 @@ from tracekit.lab.metal_queue import (
     time_kernels,
 )
 from tracekit.lab.msl.emulation import Call
-from tracekit.ops.attention.metal import paged_decode, plan
+from tracekit.ops.attention.metal import paged_decode
+from tracekit.ops.attention.planning import plan
 from tracekit.ops.attention.problem import DecodeProblem
 
 SOURCE = "kernel void scale(device float* x [[buffer(0)]]) { x[0] = 2; }"

@@ -76,15 +76,15 @@ def test_ragged_lengths_are_drawn_by_the_seed_alike_for_all() -> None:
 
 @needs_emulation
 def test_specializations_are_made_before_the_first_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tracekit.ops.attention.metal.BLOCK_SIZES", ())
+    monkeypatch.setattr("tracekit.ops.attention.planning.BLOCK_SIZES", ())
     with emulation():
         step = paged(kernel="grouped", block_size=16, max_blocks=4, dtype="float32")
         specializations = step.specializations()
         step.wait(step.submit())
         assert step.specializations() == specializations
         again = paged(kernel="barriers", dtype="float32")
-    assert results(step)["specializations"] == 3  # two tiles, and the merge
-    assert sum("paged_decode__float_64_16" in name for name in specializations) >= 2
+    assert results(step)["specializations"] == 2  # the tile that runs, and the merge
+    assert sum("paged_decode__float_64_16" in name for name in specializations) >= 1
     assert step.dispatches == 1
     # 2 q heads share a row of K and V, which this kernel loads once for both, and the other twice
     assert step.bytes_read == step.bytes_unique

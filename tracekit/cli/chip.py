@@ -176,9 +176,8 @@ def _measured_rows(measured: "machine.triad.Bandwidth | None") -> Iterator[Row]:
 
 
 def _launch_rows(shape: "lab.Shape", chip: "machine.chips.Chip") -> Iterator[Row]:
-    launch_plan = _launch(shape)
-    for name, value, meaning in launch_plan:
-        yield name, f"{value:,}", meaning
+    for name, value, reason in lab.explain_default_launch(shape, chip.cores):
+        yield name, f"{value:,}", reason
     work, bound = _work(shape, chip)
     moved = work.unique + work.written
     yield "bytes", f"{moved / 1e6:,.4g} MB", "that memory must move, each counted once."
@@ -194,24 +193,6 @@ def _launch_rows(shape: "lab.Shape", chip: "machine.chips.Chip") -> Iterator[Row
         bound_time = bound.seconds * 1e9
         bound_text = units.duration(bound_time)
         yield "bound", bound_text, reason
-
-
-def _launch(shape: "lab.Shape") -> list[tuple[str, int, str]]:
-    """Return the launch of paged attention for a shape: name, value, meaning."""
-    plan = lab.plan_default_launch(shape)
-    heads_of_group = shape.q_heads // shape.kv_heads
-    reads = plan.rereads(heads_of_group)
-    loaded = "once"
-    if reads != 1:
-        loaded = f"{reads} times"
-    heads = f"query heads of a threadgroup; each row of K and V is loaded {loaded}."
-    return [
-        ("hd_tile", plan.hd_tile, "elements of a head that a lane owns."),
-        ("heads", plan.heads, heads),
-        ("threadgroup", plan.threadgroup, "threads."),
-        ("partitions", plan.partitions, "threadgroups that share the tokens of a sequence."),
-        ("dispatches", plan.dispatches, "with partitions a second kernel merges them."),
-    ]
 
 
 def _work(
@@ -264,7 +245,8 @@ def _document(
         sizes = ("batch", "q_heads", "kv_heads", "head_dim", "context", "block_size", "itemsize")
         document["shape"] = {name: getattr(shape, name) for name in sizes}
         keys = ("name", "value", "why")
-        document["launch"] = [dict(zip(keys, row, strict=True)) for row in _launch(shape)]
+        launch_rows = lab.explain_default_launch(shape, chip.cores)
+        document["launch"] = [dict(zip(keys, row, strict=True)) for row in launch_rows]
         document["work"] = asdict(work)
         document["bound"] = asdict(bound) if bound else None
     return document

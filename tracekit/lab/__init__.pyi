@@ -7,7 +7,7 @@ from .bench.measure import Settings as Settings
 from .bench.measure import chosen as chosen
 from .bench.measure import prepare_subject as prepare_subject
 from .bench.measure import run_bench as run_bench
-from .bench.tune import plan_default_launch as plan_default_launch
+from .bench.tune import explain_default_launch as explain_default_launch
 from .bench.tune import tune as tune
 from .bench.tune import tuning_document as tuning_document
 from .msl.emulation import emulation as emulation

@@ -17,9 +17,9 @@ from tracekit.ops import (
     HEAD_DIMS,
     DecodeProblem,
     draw_problem,
-    metal,
     nan_past_ends,
     paged,
+    planning,
     reference_of,
 )
 from tracekit.ops import dense as ops_dense
@@ -101,7 +101,7 @@ def _grid() -> tuple[ParityCase, ...]:
     _, *other_lengths = get_args(Lengths)  # the first, ragged ones, have every shape
     cases: list[ParityCase] = []
     for dtype in parameters.DTYPES:
-        for head_dim, block_size in itertools.product(HEAD_DIMS, metal.BLOCK_SIZES):
+        for head_dim, block_size in itertools.product(HEAD_DIMS, planning.BLOCK_SIZES):
             quick = (head_dim, block_size) in quick_shapes
             cases.append(ParityCase(dtype, head_dim, block_size, quick=quick))
         cases += [ParityCase(dtype, 128, 32, heads) for heads in OTHER_HEADS]
@@ -155,12 +155,12 @@ def _dense(problem: DecodeProblem, lens: list[int], scale: float) -> mx.array:
     return attended[:, :, 0]
 
 
-def _make_paged(kernel: metal.Kernel | None = None, partitions: int | None = None) -> Attend:
+def _make_paged(kernel: planning.Kernel | None = None, partitions: int | None = None) -> Attend:
     def call(problem: DecodeProblem, lens: list[int], scale: float) -> mx.array:
         longest = max(lens)
         how = None
         if kernel is not None:
-            how = metal.plan(problem, longest=longest, kernel=kernel, partitions=partitions)
+            how = planning.plan(problem, longest=longest, kernel=kernel, partitions=partitions)
         return paged.attend(problem, scale=scale, longest=longest, how=how)
 
     return call

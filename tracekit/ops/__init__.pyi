@@ -1,8 +1,8 @@
 from . import kernels as kernels
 from . import norm as norm
 from .attention import dense as dense
-from .attention import metal as metal
 from .attention import paged as paged
+from .attention import planning as planning
 from .attention.metal import prewarm as prewarm
 from .attention.paged import paged_attention as paged_attention
 from .attention.problem import HEAD_DIMS as HEAD_DIMS

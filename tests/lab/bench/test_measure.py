@@ -236,7 +236,7 @@ def test_swept_sizes_keep_the_context() -> None:
     ]
     assert names == [["block 16", "block 32", "block 64"], ["block 16"], ["block 5"]]
     swept = candidates(Shape(block_size=32, active_blocks=32), "metal")
-    assert len({candidate.name for candidate in swept}) == len(swept) == 3 * 4 * 2 * 4
+    assert len({candidate.name for candidate in swept}) == len(swept) == 3 * 4 * 3 * 4
     assert "block 32, TG 256, HD_TILE 8, partitions 4" in {candidate.name for candidate in swept}
     assert {candidate.choice.kernel for candidate in swept} == {"grouped"}
     # a short context is not split into less than a page

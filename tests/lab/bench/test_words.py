@@ -8,7 +8,7 @@ from tracekit.lab.bench.document import Bench, BenchRow, SubjectRatio, Timing, s
 from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.bench.tune import MEANINGLESS, Candidate, Tuning, rank_rows
 from tracekit.lab.metal_queue import Dispatch
-from tracekit.ops.attention.metal import DecodePlan
+from tracekit.ops.attention.planning import DecodePlan
 
 HOST_ONLY = "GPU time is not available, because MLX runs on the CPU here."
 ONE = Shape(batch=1, q_heads=1, kv_heads=1, active_blocks=1, block_size=1)

@@ -17,7 +17,8 @@ from tracekit.base.files import find_shipped_folder
 from tracekit.lab.msl.emulation import generated
 from tracekit.lab.msl.lint import Lint, find_clang, lint
 from tracekit.ops import norm
-from tracekit.ops.attention.metal import BLOCK_SIZES, HD_TILES, DecodePlan, paged_decode, plan
+from tracekit.ops.attention.metal import paged_decode
+from tracekit.ops.attention.planning import BLOCK_SIZES, DecodePlan, fitting_tiles, plan
 from tracekit.ops.attention.problem import HEAD_DIMS, DecodeProblem
 from tracekit.ops.kernels import DTYPES
 
@@ -48,7 +49,7 @@ def plans_of(problem: DecodeProblem) -> Iterator[DecodePlan]:
     """Yield the launches of a problem that have different texts; two partitions need the merge."""
     yield plan(problem, kernel="per-head")
     yield plan(problem, kernel="barriers")
-    for tile, is_ahead in itertools.product(HD_TILES, (False, True)):
+    for tile, is_ahead in itertools.product(fitting_tiles(problem.head_dim), (False, True)):
         yield plan(problem, hd_tile=tile, ahead=is_ahead, partitions=2)
 
 

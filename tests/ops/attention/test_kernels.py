@@ -23,8 +23,15 @@ from decode_calls import (
 from small_kernels import EMULATED
 from tracekit.lab.msl.emulation import emulation
 from tracekit.lab.msl.program import ThreadOrder
-from tracekit.ops.attention.metal import BLOCK_SIZES, HD_TILES, DecodePlan, Kernel, plan, prewarm
+from tracekit.ops.attention.metal import prewarm
 from tracekit.ops.attention.paged import attend
+from tracekit.ops.attention.planning import (
+    BLOCK_SIZES,
+    DecodePlan,
+    Kernel,
+    fitting_tiles,
+    plan,
+)
 from tracekit.ops.attention.problem import HEAD_DIMS, draw_problem
 from tracekit.ops.kernels import DTYPES, specializations
 
@@ -32,7 +39,11 @@ GROUPS = (1, 4, 2, 8, 3, 5)
 pytestmark = EMULATED
 
 Specialization = tuple[mx.Dtype, int, int, int]
-ALL: list[Specialization] = list(itertools.product(DTYPES, HEAD_DIMS, BLOCK_SIZES, HD_TILES))
+ALL: list[Specialization] = [
+    (dtype, head_dim, block, tile)
+    for dtype, head_dim, block in itertools.product(DTYPES, HEAD_DIMS, BLOCK_SIZES)
+    for tile in fitting_tiles(head_dim)
+]
 
 
 def _pairs(specialization: Specialization) -> set[Any]:
@@ -147,13 +158,14 @@ MODEL = {"q_heads": 4, "kv_heads": 2, "head_dim": 64}
 
 def test_after_prewarming_the_hot_path_makes_no_kernel() -> None:
     with emulation() as log:
-        names = prewarm(**MODEL, dtype=mx.float16, block_sizes=[16], hd_tiles=[8])
+        names = prewarm(**MODEL, dtype=mx.float16, block_sizes=[16], cores=40)
         kernel_count = specializations()
         assert {launch.kernel.function for launch in log} == names
         for lens in ([3], [16, 1], [5] * 9):
             problem = draw_problem(lens, **MODEL, block_size=16, max_blocks=1, dtype=mx.float16)
             for partitions in (1, 2, 3):
-                result = attend(problem, scale=0.125, how=plan(problem, partitions=partitions))
+                how = plan(problem, partitions=partitions, cores=40)
+                result = attend(problem, scale=0.125, how=how)
                 assert result.shape == problem.q.shape, (lens, partitions)
         assert specializations() == kernel_count
         assert {launch.kernel.function for launch in log} == names

@@ -8,14 +8,8 @@ import pytest
 from problems import small_problem
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.lab.msl.emulation import Generated, generated
-from tracekit.ops.attention.metal import (
-    DecodePlan,
-    Kernel,
-    heads_at_once,
-    paged_decode,
-    partitions_for,
-    plan,
-)
+from tracekit.ops.attention.metal import paged_decode
+from tracekit.ops.attention.planning import DecodePlan, Kernel, heads_at_once, partitions_for, plan
 from tracekit.ops.attention.problem import DecodeProblem
 from tracekit.ops.kernels import specializations
 
@@ -98,7 +92,7 @@ def _make_problem(
 def test_a_single_sequence_is_split_in_parts_that_keep_256_tokens() -> None:
     whole_plan = plan(_make_problem(batch=32))
     assert (whole_plan, whole_plan.dispatches) == (
-        DecodePlan("grouped", 256, 1, hd_tile=8, heads=2, tokens=4),
+        DecodePlan("grouped", 256, 1, hd_tile=4, heads=2, tokens=4, ahead=True),
         1,
     )
     split = plan(_make_problem(tokens=1024))
@@ -114,8 +108,8 @@ def test_partitions_keep_256_tokens_and_fill_the_device() -> None:
 
 
 def test_heads_are_shared_out_evenly() -> None:
-    assert [heads_at_once(group, 8) for group in (1, 8, 9, 16, 11)] == [1, 8, 5, 8, 6]
-    assert [heads_at_once(group, 16) for group in (4, 5, 8)] == [4, 3, 4]
+    assert [heads_at_once(group, 4) for group in (1, 8, 9, 16, 11)] == [1, 8, 5, 8, 6]
+    assert [heads_at_once(group, 8) for group in (4, 5, 8)] == [4, 3, 4]
 
 
 def test_cores_that_are_known_are_filled() -> None:
@@ -123,16 +117,18 @@ def test_cores_that_are_known_are_filled() -> None:
         # A core for each threadgroup.
         (132, 16, 8, 1024, 512, 1),
         (132, 16, 16, 1024, 512, 1),
-        (132, 16, 32, 2048, 384, 1),
-        (132, 16, 64, 2048, 256, 1),
+        (132, 16, 64, 2048, 512, 1),
         # More cores than threadgroups: parts, but none shorter than 256 tokens.
-        (132, 1, 32, 8192, 384, 16),
-        (132, 1, 32, 2048, 384, 8),
-        (132, 5, 32, 8192, 384, 3),
-        # More threadgroups than cores.
-        (40, 16, 32, 2048, 384, 1),
-        (10, 2, 16, 2048, 512, 1),
-        (10, 2, 64, 2048, 256, 1),
+        (132, 1, 32, 8192, 512, 16),
+        (132, 1, 32, 2048, 512, 8),
+        (132, 5, 32, 8192, 512, 3),
+        # Two shares of 16 heads are two threadgroups.
+        (132, 1, 128, 8192, 512, 8),
+        # More threadgroups than cores share them: no round may leave many cores without work.
+        (40, 16, 32, 2048, 256, 2),
+        (40, 2, 32, 4096, 256, 5),
+        (10, 2, 16, 2048, 256, 3),
+        (40, 5, 32, 4096, 512, 1),
     ):
         how = plan(_make_problem(batch, q_heads, tokens=tokens), cores=cores)
         assert (how.threadgroup, how.partitions) == (threads, partitions), (cores, batch, q_heads)
@@ -141,7 +137,7 @@ def test_cores_that_are_known_are_filled() -> None:
 def test_requested_plans_are_followed() -> None:
     how = plan(_make_problem(), hd_tile=16, threadgroup=512, partitions=3, ahead=True)
     assert (how.hd_tile, how.threadgroup, how.partitions, how.ahead) == (16, 512, 3, True)
-    assert not plan(_make_problem()).ahead
+    assert not plan(_make_problem(), ahead=False).ahead
     assert plan(_make_problem(), kernel="barriers", threadgroup=64).threadgroup == 64
     assert plan(_make_problem(), kernel="per-head", partitions=1).partitions == 1
 
@@ -149,7 +145,7 @@ def test_requested_plans_are_followed() -> None:
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [
-        ({"hd_tile": 32}, "no HD_TILE of 32; there are 8 and 16"),
+        ({"hd_tile": 32}, "no HD_TILE of 32; there are 4, 8 and 16"),
         *(({"threadgroup": size}, f"{size} threads cannot be launched") for size in (0, 100, 1056)),
         ({"partitions": 0}, "0 partitions cannot be had"),
         ({"partitions": 65}, "there are 1 to 64"),

@@ -16,7 +16,7 @@ from tracekit.lab.bench.inputs import Inputs, Launch, Shape, Subject, cache_here
 from tracekit.lab.bench.measure import Clock, Effort, measure_in_turns, quicker
 from tracekit.lab.bench.subjects.attention import prepare_paged
 from tracekit.machine import Machine
-from tracekit.ops import DecodeProblem, check_head_dim, kernels, metal
+from tracekit.ops import DecodeProblem, check_head_dim, kernels, planning
 from tracekit.record import Progress, quiet
 from tracekit.workload import backend
 
@@ -67,7 +67,7 @@ class Tuning:
     shape: Shape
     ranked: tuple[Ranked, ...]
     failed: tuple[BenchRow, ...]
-    planned: metal.DecodePlan | None
+    planned: planning.DecodePlan | None
     without_meaning: str = ""
     interrupted: bool = False
 
@@ -86,7 +86,8 @@ def candidates(shape: Shape, device: str) -> list[Candidate]:
     partitions = [
         parts for parts in PARTITIONS if parts == 1 or shape.context // parts >= shortest_partition
     ]
-    launches = itertools.product(blocks, THREADGROUPS, metal.HD_TILES, partitions)
+    tiles = planning.fitting_tiles(shape.head_dim)
+    launches = itertools.product(blocks, THREADGROUPS, tiles, partitions)
     return [
         Candidate(block, Launch("grouped", tile, threads, parts))
         for block, threads, tile, parts in launches
@@ -122,7 +123,7 @@ def tune(
     planned = None
     without_meaning = MEANINGLESS
     if device == "metal":
-        planned = plan_default_launch(shape)
+        planned = planning.plan(_sized_problem(shape), longest=shape.context)
         without_meaning = ""
     measured_rows = [rows[name] for name in by_name if name in rows]
     failed = tuple(row for row in rows.values() if row.micro is None)
@@ -163,25 +164,26 @@ def rank_rows(rows: Iterable[BenchRow], by_name: Mapping[str, Candidate]) -> tup
     return tuple(ranking)
 
 
-def plan_default_launch(shape: Shape) -> metal.DecodePlan:
-    """Return the launch that paged attention chooses for a shape by default."""
+def explain_default_launch(shape: Shape, cores: int | None = None) -> list[tuple[str, int, str]]:
+    """Return the launch that paged attention chooses for a shape: names, values and reasons.
+
+    `cores` are those of the GPU; None asks this machine.
+    """
+    problem = _sized_problem(shape)
+    default_plan = planning.plan(problem, longest=shape.context, cores=cores)
+    return list(planning.explain_plan(problem, default_plan, longest=shape.context, cores=cores))
+
+
+def _sized_problem(shape: Shape) -> DecodeProblem:
+    """Return a problem of a shape whose arrays are never evaluated, so that they take no memory."""
     check_head_dim(shape.head_dim)
     dtype = getattr(mx, shape.dtype)
-    # Arrays that are never evaluated take no memory.
     pages = (shape.batch * shape.table, shape.block_size, shape.kv_heads, shape.head_dim)
     queries = mx.zeros((shape.batch, shape.q_heads, shape.head_dim), dtype)
-    values = mx.zeros(pages, dtype)
-    keys = values
+    keys = mx.zeros(pages, dtype)
     block_tables = mx.zeros((shape.batch, shape.table), mx.int32)
     context_lens = mx.zeros((max(kernels.LEAST_BUFFER, shape.batch),), mx.int32)
-    problem = DecodeProblem(
-        queries,
-        keys,
-        keys,
-        block_tables,
-        context_lens,
-    )
-    return metal.plan(problem, longest=shape.context)
+    return DecodeProblem(queries, keys, keys, block_tables, context_lens)
 
 
 def tuning_document(tuning: Tuning) -> dict[str, Any]:

@@ -14,7 +14,15 @@ import typer
 
 from tracekit.base import UsageError, tolerances
 from tracekit.lab.verification.check import Check, Declared, check, declared_by
-from tracekit.ops import DecodeProblem, draw_problem, metal, nan_past_ends, norm, reference_of
+from tracekit.ops import (
+    DecodeProblem,
+    draw_problem,
+    nan_past_ends,
+    norm,
+    paged,
+    planning,
+    reference_of,
+)
 from tracekit.workload import parameters
 
 NO_PAGE = 10**6
@@ -28,7 +36,7 @@ KvHeads = Annotated[int, typer.Option(min=1, max=64, help="Heads of K and V.")]
 Group = Annotated[int, typer.Option(min=1, max=64, help="Query heads of a kv head.")]
 
 
-@check(each={"dtype": parameters.DTYPES, "hd_tile": (8, 16), "partitions": (1, 3)})
+@check(each={"dtype": parameters.DTYPES, "hd_tile": (4, 8, 16), "partitions": (1, 3)})
 def paged_decode_grouped(
     *,
     dtype: Dtype = "float16",
@@ -36,7 +44,7 @@ def paged_decode_grouped(
     block_size: BlockSize = 16,
     kv_heads: KvHeads = 2,
     group: Group = 4,
-    hd_tile: Annotated[int, typer.Option(help="Elements of a head that a lane owns.")] = 8,
+    hd_tile: Annotated[int, typer.Option(help="Elements of a head that a lane owns.")] = 4,
     partitions: Annotated[int, typer.Option(min=1, max=64, help="Parts of a context.")] = 1,
 ) -> Check:
     """Decode with rows of K and V loaded once for all query heads that share them."""
@@ -44,7 +52,7 @@ def paged_decode_grouped(
     return decode_check("grouped", problem, hd_tile=hd_tile, partitions=partitions)
 
 
-def _decode(kernel: metal.Kernel) -> Callable[..., Check]:
+def _decode(kernel: planning.Kernel) -> Callable[..., Check]:
     @check(each={"dtype": parameters.DTYPES})
     def decode(
         *,
@@ -117,7 +125,7 @@ def draw_trapped_problem(
 
 
 def decode_check(
-    kernel: metal.Kernel,
+    kernel: planning.Kernel,
     problem: DecodeProblem,
     *,
     hd_tile: int | None = None,
@@ -127,14 +135,14 @@ def decode_check(
 
     Rows of K and V must be loaded exactly as often as the traffic model says.
     """
-    how = metal.plan(problem, kernel=kernel, hd_tile=hd_tile, partitions=partitions)
+    how = planning.plan(problem, kernel=kernel, hd_tile=hd_tile, partitions=partitions)
     scale = problem.head_dim**-0.5
     context_rows = int(np.array(problem.context_lens).sum())
     rows = context_rows * how.rereads(problem.group)
     loaded = rows * problem.kv_heads * problem.head_dim * problem.dtype.size
     dtype_name = str(problem.dtype).rpartition(".")[2]
     return Check(
-        run=lambda: metal.paged_decode(problem, scale=scale, how=how),
+        run=lambda: paged.attend(problem, scale=scale, how=how),
         expected=reference_of(problem, scale=scale),
         bound=tolerances.BOUNDS[dtype_name],
         loaded={"k_pages": loaded, "v_pages": loaded},

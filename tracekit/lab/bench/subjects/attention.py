@@ -18,7 +18,15 @@ from tracekit.lab.bench.inputs import (
     SubjectUnavailable,
     prepare_call,
 )
-from tracekit.ops import DecodeProblem, check_head_dim, dense, kernels, largest_error, metal, paged
+from tracekit.ops import (
+    DecodeProblem,
+    check_head_dim,
+    dense,
+    kernels,
+    largest_error,
+    paged,
+    planning,
+)
 from tracekit.workload import backend
 
 # From queries `[batch, q_heads, head_dim]` and the number of a set to the same shape.
@@ -57,13 +65,13 @@ def prepare_paged(
     return replace(preparation, launch=lambda number: call(problems[number].q, number))
 
 
-def plan_launch(problem: DecodeProblem, choice: Launch, longest: int) -> metal.DecodePlan:
+def plan_launch(problem: DecodeProblem, choice: Launch, longest: int) -> planning.DecodePlan:
     """Return the launch of a kernel; raise SubjectUnavailable if it does not support the shape."""
     sizes = dict(vars(choice))
-    kernel = cast("metal.Kernel", sizes.pop("kernel"))
+    kernel = cast("planning.Kernel", sizes.pop("kernel"))
     try:
         check_head_dim(problem.head_dim)
-        return metal.plan(problem, longest=longest, kernel=kernel, **sizes)
+        return planning.plan(problem, longest=longest, kernel=kernel, **sizes)
     except UsageError as error:
         raise SubjectUnavailable(error.message.rstrip(".")) from error
 
@@ -92,7 +100,7 @@ def _prepare_decode(
     inputs: Inputs,
     call: Call,
     *,
-    how: metal.DecodePlan | None = None,
+    how: planning.DecodePlan | None = None,
     padded: bool = False,
     copies: bool = False,
 ) -> Prepared:

@@ -1,0 +1,302 @@
+"""Divide a decode call among threadgroups and lanes, and give the reason of each choice."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Literal
+
+from tracekit import workload
+from tracekit.base import UsageError
+from tracekit.machine import Machine
+from tracekit.ops.attention.problem import DecodeProblem
+from tracekit.ops.kernels import LANES
+
+Kernel = Literal["grouped", "per-head", "barriers"]
+
+BLOCK_SIZES = (16, 32, 64)
+"""Tokens of a page, of which `prewarm` compiles a kernel each by default."""
+HD_TILES = (4, 8, 16)
+"""Elements of a head that a lane of the grouped kernel can own."""
+HELD_ELEMENTS = 32
+"""Elements of queries that a lane of the grouped kernel holds at most, over all its q heads.
+
+It holds as many sums. With more, a lane takes more than 128 registers, and Apple's M1 and M2 have
+no more for a thread of a threadgroup that fills a core; see `bench/cuda/registers.json`.
+"""
+LOADED_BYTES = 64
+"""Bytes of K and V that a lane of the grouped kernel loads at a time."""
+ENOUGH_THREADGROUPS = 256
+"""Number of threadgroups from which the tokens of a sequence are not divided further."""
+SHORTEST_PARTITION = 256
+"""Tokens below which a partition costs more than it saves."""
+MOST_PARTITIONS = 64
+FULL_ROUNDS = 0.9
+"""Share of the cores at work from which tokens are not divided further, if cores are known."""
+THREADS = 256
+THREADS_ALONE = 512
+"""Threads of a threadgroup that has a core to itself."""
+
+
+@dataclass(frozen=True)
+class DecodePlan:
+    """How one decode call runs.
+
+    Attributes:
+        kernel: "grouped" loads each row of K and V once for the q heads that share it,
+            "per-head" once for each of them, "barriers" as well, with three barriers a token.
+        threadgroup: Threads of a threadgroup.
+        partitions: Threadgroups that share the tokens of a sequence. More than one need a
+            second dispatch, which merges them.
+        hd_tile: Elements of a head that one lane owns; 0 if lanes own no such tile.
+        heads: Query heads of a threadgroup.
+        tokens: Rows of K and of V that a lane loads at a time.
+        ahead: Whether the next rows are loaded into their own registers, before the current
+            ones are used, instead of in their place.
+    """
+
+    kernel: Kernel
+    threadgroup: int
+    partitions: int = 1
+    hd_tile: int = 0
+    heads: int = 1
+    tokens: int = 1
+    ahead: bool = False
+
+    @property
+    def dispatches(self) -> int:
+        """Kernels that the call launches."""
+        if self.partitions > 1:
+            return 2
+        return 1
+
+    def rereads(self, group: int) -> int:
+        """Return how often each row of K and V is loaded, if `group` q heads share it."""
+        return -(-group // self.heads)
+
+
+@cache
+def device_cores() -> int | None:
+    """Return the number of GPU cores of this machine; None if the system does not name it."""
+    return Machine().gpu_cores
+
+
+def plan(
+    problem: DecodeProblem,
+    *,
+    longest: int | None = None,
+    kernel: Kernel | None = None,
+    hd_tile: int | None = None,
+    threadgroup: int | None = None,
+    partitions: int | None = None,
+    cores: int | None = None,
+    ahead: bool | None = None,
+) -> DecodePlan:
+    """Choose every parameter of a launch that is not given.
+
+    The sizes decide, never the contents: one model runs one kernel, with threadgroups of 256
+    threads or of 512, whatever its batch. Tokens are never divided into parts of fewer than
+    `SHORTEST_PARTITION`. If the number of GPU cores is known, they are divided until few cores have
+    nothing to do, and a threadgroup that has a core to itself is larger. Otherwise they are divided
+    only if kv heads and sequences alone make fewer than `ENOUGH_THREADGROUPS`.
+
+    `longest` is the longest context, if it is known, else the table's whole length. `cores` are
+    those of the GPU; None asks the device. `ahead` is whether rows are loaded ahead; None is yes
+    for the grouped kernel. `explain_plan` gives the reasons. Raises UsageError for values that are
+    impossible, alone or together.
+    """
+    if kernel is not None and kernel != "grouped":
+        if hd_tile is not None or partitions not in {None, 1} or ahead:
+            raise UsageError(
+                f'The kernel "{kernel}" has neither tiles of a head nor partitions, '
+                "nor loads ahead.",
+                hint='The kernel "grouped" has all of these.',
+            )
+        return _plan_ungrouped(problem, kernel, threadgroup)
+    if cores is None:
+        cores = device_cores()
+    tile = _choose_tile(problem.head_dim, hd_tile)
+    heads = heads_at_once(problem.group, tile)
+    row_bytes = 2 * tile * problem.dtype.size
+    tokens = max(1, LOADED_BYTES // row_bytes)
+    base_plan = DecodePlan("grouped", THREADS, 1, tile, heads, tokens, ahead is not False)
+    threadgroups = _undivided_threadgroups(problem, base_plan)
+    if partitions is None:
+        partitions = partitions_for(threadgroups, _longest_of(problem, longest), cores)
+    if not 1 <= partitions <= MOST_PARTITIONS:
+        raise UsageError(
+            f"{partitions} partitions cannot be had; there are 1 to {MOST_PARTITIONS}."
+        )
+    if threadgroup is None:
+        threadgroup = _choose_threads(threadgroups * partitions, cores)
+    room = workload.threadgroups.MOST_BYTES - 8 * heads * LANES
+    _check_threadgroup(threadgroup, room, problem.head_dim)
+    return replace(base_plan, threadgroup=threadgroup, partitions=partitions)
+
+
+def explain_plan(
+    problem: DecodeProblem,
+    how: DecodePlan,
+    *,
+    longest: int | None = None,
+    cores: int | None = None,
+) -> Iterator[tuple[str, int, str]]:
+    """Yield each parameter of a grouped launch that `plan` chose: its name, value and reason.
+
+    `longest` and `cores` are those that `plan` was given.
+    """
+    if cores is None:
+        cores = device_cores()
+    lanes = -(-problem.head_dim // how.hd_tile)
+    yield "hd_tile", how.hd_tile, f"elements of a head that a lane owns: {lanes} lanes hold a row."
+    rereads = how.rereads(problem.group)
+    held = how.heads * how.hd_tile
+    heads = (
+        f"of the {problem.group} query heads of a kv head: a lane holds {held} elements of their "
+        f"queries, at most {HELD_ELEMENTS}, so each row of K and V is loaded {_times(rereads)}."
+    )
+    yield "heads", how.heads, heads
+    loaded = 2 * how.tokens * how.hd_tile * problem.dtype.size
+    yield "tokens", how.tokens, f"that a lane loads at a time: {loaded} bytes of K and V."
+    undivided = _undivided_threadgroups(problem, how)
+    launched = undivided * how.partitions
+    yield "threadgroup", how.threadgroup, _threads_reason(launched, cores)
+    longest = _longest_of(problem, longest)
+    yield "partitions", how.partitions, _partitions_reason(undivided, longest, cores)
+    dispatches = "no merge is needed."
+    if how.partitions > 1:
+        dispatches = "the second kernel merges the partitions."
+    yield "dispatches", how.dispatches, dispatches
+
+
+def _times(number: int) -> str:
+    if number == 1:
+        return "once"
+    return f"{number} times"
+
+
+def _threads_reason(threadgroups: int, cores: int | None) -> str:
+    if cores is None:
+        return "threads; the number of GPU cores is not known."
+    if threadgroups <= cores:
+        return (
+            f"threads: each of {threadgroups} threadgroups has one of the {cores} cores to itself."
+        )
+    return f"threads: {threadgroups} threadgroups share the {cores} cores."
+
+
+def _partitions_reason(threadgroups: int, longest: int, cores: int | None) -> str:
+    if cores is None:
+        aim = f"for {ENOUGH_THREADGROUPS} threadgroups in all"
+    else:
+        aim = f"until {FULL_ROUNDS:.0%} of the {cores} cores are at work"
+    return (
+        f"of a context of up to {longest:,} tokens, none below {SHORTEST_PARTITION}: sequences and "
+        f"kv heads make {threadgroups} threadgroups, divided {aim}."
+    )
+
+
+def _longest_of(problem: DecodeProblem, longest: int | None) -> int:
+    if longest is None:
+        return problem.max_blocks * problem.block_size
+    return longest
+
+
+def _undivided_threadgroups(problem: DecodeProblem, how: DecodePlan) -> int:
+    return problem.batch * problem.kv_heads * how.rereads(problem.group)
+
+
+def fitting_tiles(head_dim: int) -> list[int]:
+    """Return the tiles with which the lanes of a simdgroup hold a row, smallest first."""
+    return [tile for tile in HD_TILES if head_dim <= LANES * tile]
+
+
+def _choose_tile(head_dim: int, hd_tile: int | None) -> int:
+    tiles = fitting_tiles(head_dim)
+    if hd_tile is None:
+        return tiles[0]
+    if hd_tile not in HD_TILES:
+        raise UsageError(f"There is no HD_TILE of {hd_tile}; there are 4, 8 and 16.")
+    if hd_tile not in tiles:
+        raise UsageError(
+            f"Heads of {head_dim} need an HD_TILE of at least {tiles[0]}; it is {hd_tile}.",
+            hint=f"The {LANES} lanes of a simdgroup hold a row.",
+        )
+    return hd_tile
+
+
+def possible_threads(cores: int | None) -> list[int | None]:
+    """Return the threads that `plan` may choose for a GPU of `cores`; None asks the device."""
+    if cores is None:
+        cores = device_cores()
+    if cores is None:
+        return [THREADS]
+    return [THREADS, THREADS_ALONE]
+
+
+def _choose_threads(threadgroups: int, cores: int | None) -> int:
+    if cores is not None and threadgroups <= cores:
+        return THREADS_ALONE
+    return THREADS
+
+
+def _plan_ungrouped(problem: DecodeProblem, kernel: Kernel, threadgroup: int | None) -> DecodePlan:
+    if kernel == "per-head":
+        threads = threadgroup or 256
+        room = workload.threadgroups.MOST_BYTES - 256
+    else:
+        threads = threadgroup or 128
+        room = 0
+    _check_threadgroup(threads, room, problem.head_dim)
+    return DecodePlan(kernel, threads)
+
+
+def heads_at_once(group: int, hd_tile: int) -> int:
+    """Return how many of `group` q heads one threadgroup takes: evenly, and as many as fit."""
+    most_heads = HELD_ELEMENTS // hd_tile
+    return -(-group // -(-group // most_heads))
+
+
+def partitions_for(threadgroups: int, longest: int, cores: int | None = None) -> int:
+    """Return how many parts to make of contexts of up to `longest` tokens.
+
+    Enough for `ENOUGH_THREADGROUPS` threadgroups in all, or, if the number of cores is known, the
+    fewest rounds, of one threadgroup for each core, that keep `FULL_ROUNDS` of the cores at work,
+    and as many parts as they hold; as long as parts keep `SHORTEST_PARTITION` tokens.
+    """
+    most_partitions = max(1, min(longest // SHORTEST_PARTITION, MOST_PARTITIONS))
+    if cores is None:
+        return min(-(-ENOUGH_THREADGROUPS // threadgroups), most_partitions)
+    best_partitions = 1
+    best_share = 0.0
+    for partitions in range(1, most_partitions + 1):
+        share = _share_at_work(threadgroups * partitions, cores)
+        if share > best_share:
+            best_partitions = partitions
+            best_share = share
+        if share >= FULL_ROUNDS:
+            rounds = -(-threadgroups * partitions // cores)
+            return min(rounds * cores // threadgroups, most_partitions)
+    return best_partitions
+
+
+def _share_at_work(threadgroups: int, cores: int) -> float:
+    """Return the share of cores at work, in rounds that give each core one threadgroup at most."""
+    rounds = -(-threadgroups // cores)
+    return threadgroups / (rounds * cores)
+
+
+def _check_threadgroup(threads: int, room: int, head_dim: int) -> None:
+    """Refuse sizes that no Apple GPU can launch; `room` is the limit of bytes for sums."""
+    if threads % LANES or not LANES <= threads <= workload.threadgroups.MOST_THREADS:
+        raise UsageError(
+            f"A threadgroup of {threads} threads cannot be launched.",
+            hint="Take a multiple of 32, at most 1024.",
+        )
+    needed = threads // LANES * head_dim * 4
+    if room and needed > room:
+        most_threads = room // (head_dim * 4) * LANES
+        raise UsageError(
+            f"A threadgroup of {threads} threads needs {needed} bytes of threadgroup memory for "
+            f"heads of {head_dim}; {room} are there.",
+            hint=f"Take at most {most_threads} threads.",
+        )
