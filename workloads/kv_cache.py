@@ -105,6 +105,7 @@ def _step(decoding: "Decoding", prompt: int, max_tokens: int) -> Step:
         bytes_written=written,
         flops=flops,
         specializations=kernels.specializations,
+        noting_launches=kernels.noting_launches,
         results={
             "max_error": decoding.error(),
             "prefill": Measured(took, "ns", "lower"),

@@ -100,6 +100,7 @@ def _step(problem: "DecodeProblem", lens: Sequence[int], how: "planning.DecodePl
             problem.batch, how.dispatches if how and counted else None
         ),
         specializations=kernels.specializations,
+        noting_launches=kernels.noting_launches,
         results={"max_error": error, "specializations": ready},
     )
 

@@ -104,7 +104,11 @@ def _step(
         mx.eval,
     )
     return calls.alternate(
-        turns, backend=backend(), results=results, specializations=kernels.specializations
+        turns,
+        backend=backend(),
+        results=results,
+        specializations=kernels.specializations,
+        noting_launches=kernels.noting_launches,
     )
 
 

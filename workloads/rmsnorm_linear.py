@@ -64,5 +64,9 @@ def _step(problem: "norm.NormProblem", order: calls.Order) -> Step:
         results["fused_speedup"] = Measured(None, "x", "higher", NEEDS_METAL)
     turns = calls.Turns(subject, baseline, order, mx.eval)
     return calls.alternate(
-        turns, backend=backend(), results=results, specializations=kernels.specializations
+        turns,
+        backend=backend(),
+        results=results,
+        specializations=kernels.specializations,
+        noting_launches=kernels.noting_launches,
     )

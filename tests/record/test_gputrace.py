@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from capture_writer import ENCODER, call, small_capture
 from children import until_gone
 from tracekit import pipeline
 from tracekit.base.distribution import own_version
@@ -26,7 +27,7 @@ from tracekit.workload.workload import Workload
 # buffer is always open and takes the next steps, two of them here; a capture holds what was in
 # command buffers that were opened, and committed, while it ran.
 MLX = """
-import json, os, pathlib
+import json, os, pathlib, shutil
 
 __version__, mode = "0.99", os.environ["FAKE_MLX"]
 captured = waiting = 0  # steps that a capture holds, and those in the open command buffer
@@ -63,15 +64,22 @@ class metal:
     @staticmethod
     def stop_capture():
         if metal.path is not None:
+            if mode == "made":
+                shutil.copytree(os.environ["MADE_CAPTURE"], metal.path)
+                return
             metal.path.mkdir()
             seen = {"steps": captured, "validation": "MTL_DEBUG_LAYER" in os.environ}
             (metal.path / "metadata").write_text(json.dumps(seen))
 """
 WORKLOAD = '''
-import os, signal, time
+import contextlib, os, signal, time
 import mlx.core as mx
 from tracekit.base import UsageError
-from tracekit.workload import Step, workload
+from tracekit.workload import Step, journal, workload
+
+@contextlib.contextmanager
+def noting():
+    yield {journal.KernelLaunch("probe", (100, 1, 1), (32, 1, 1), ("out",)): None}
 
 @workload
 def dots(size: int = 4) -> Step:
@@ -83,7 +91,10 @@ def dots(size: int = 4) -> Step:
         raise UsageError("size is odd", hint="Take 4.")
     if mode == "stop":
         os.kill(os.getpid(), signal.SIGINT)
-    return Step(mx.step, lambda _: time.sleep(60 if mode == "hang" else 0.001), "metal")
+    wait = lambda _: time.sleep(60 if mode == "hang" else 0.001)
+    if mode == "launches":
+        return Step(mx.step, wait, "metal", noting_launches=noting)
+    return Step(mx.step, wait, "metal")
 '''
 Mac = Callable[..., None]
 Capture = Callable[..., Recording]
@@ -168,7 +179,9 @@ def test_a_few_steps_are_captured_and_none_is_timed(tracekit: Any, tmp_path: Pat
     assert {step.phase for step in report.steps} == {"warm-up"}
     assert (provenance.recorder, provenance.workload, provenance.repeats) == ("gputrace", "dots", 2)
     assert provenance.tracekit == own_version()
-    assert (provenance.parameters, provenance.warnings) == ({"size": 7}, (UNTIMED,))
+    assert provenance.parameters == {"size": 7}
+    unreadable = "The capture cannot be read: capture.gputrace: index is missing."
+    assert provenance.warnings == (UNTIMED, unreadable)
     assert provenance.stages["record"].state == report.state == "done"
     [line] = provenance.command_lines
     assert line[:2] == ("MTL_CAPTURE_ENABLED=1", sys.executable)
@@ -180,6 +193,45 @@ def test_a_few_steps_are_captured_and_none_is_timed(tracekit: Any, tmp_path: Pat
         assert f"tracekit open {recording.folder}" in caught.value.hint, stage
     assert not recording.result_file.exists()
     assert not recording.report_file.exists()
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("threads", [32, 64])
+def test_the_workload_has_expectations_of_its_capture(
+    threads: int, mac: Mac, tracekit: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mac("made", "launches")
+    made = small_capture()
+    dispatch = call(0xC132, "C@3ul@3ul", ENCODER, (100, 1, 1), (32, 1, 1), stack=(0x110, 0x200))
+    place = made.calls.index(dispatch)
+    made.calls[place] = call(0xC132, "C@3ul@3ul", ENCODER, (100, 1, 1), (threads, 1, 1))
+    monkeypatch.setenv("MADE_CAPTURE", str(made.write(tmp_path / "made.gputrace")))
+    run = tmp_path / "run"
+    result = tracekit(
+        "capture", "--gputrace", "--workload", "dots", "--workloads", tmp_path, "--output", run
+    )
+    assert result.code == 0, result.err
+    assert (run / "expectations.toml").read_text().splitlines()[1:] == [
+        "",
+        "[[dispatch]]",
+        "expect = [",
+        '    "function==probe",',
+        '    "missing_bindings==0",',
+        '    "threads.x==100",',
+        '    "threads.y==1",',
+        '    "threads.z==1",',
+        '    "threadgroup.x==32",',
+        '    "threadgroup.y==1",',
+        '    "threadgroup.z==1",',
+        '    "bindings.out==bound",',
+        "]",
+    ]
+    assert ("As expected: all" if threads == 32 else "Not as expected: ") in result.err
+    assert tracekit("kernel", "check", run).code == int(threads != 32)
+    assert tracekit("analyze", run).code == 0
+    page = tracekit("report", run)
+    assert page.code == 0, page.err
+    assert "probe" in (run / "report.html").read_text()
 
 
 @pytest.mark.processes

@@ -99,6 +99,14 @@ def read_expectation_file(file: Path) -> list[list[dispatches.Expectation]]:
     return [read_expectations(entry.expect) for entry in entries]
 
 
+def read_own_expectations(path: Path) -> list[list[dispatches.Expectation]]:
+    """Return the expectations that the workload of a run has of its capture; [] without any."""
+    file = Recording(path).expectations_file
+    if not path.is_dir() or not file.exists():
+        return []
+    return read_expectation_file(file)
+
+
 def read_expectations(texts: Sequence[str]) -> list[dispatches.Expectation]:
     """Return expectations from their texts; raise UsageError for a wrong one."""
     return [dispatches.read_expectation(text) for text in texts]

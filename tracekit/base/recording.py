@@ -186,6 +186,8 @@ class Recording:
     template_file = _RunFile("counters.tracetemplate")
     bundle = _RunFile("recording.trace")  # the bundle of `xctrace`, which Instruments opens
     gputrace = _RunFile("capture.gputrace")  # Metal's capture of a few steps, for Xcode to replay
+    # what the workload of a capture expects of its dispatches, as `kernel check --config` reads it
+    expectations_file = _RunFile("expectations.toml")
     # the raw samples of the host recorder, which Instruments cannot open
     host_bundle = _RunFile("recording.host")
     host_session = _RunFile("recording.host/session.json")  # the recording's own metadata

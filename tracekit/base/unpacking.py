@@ -153,7 +153,7 @@ def _is_link(member: zipfile.ZipInfo) -> bool:
 def _copy_linked(
     archive: Path, file: zipfile.ZipFile, links: Sequence[zipfile.ZipInfo], folder: Path
 ) -> None:
-    """Copy, for each link, the unpacked file next to it that it leads to."""
+    """Replace each link by a copy of the unpacked file next to it."""
     for member in links:
         target = b""
         if member.file_size <= _LONGEST:

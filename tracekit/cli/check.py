@@ -45,7 +45,8 @@ def check(
     Each dispatch must have threadgroups of a multiple of 32 threads, at most 1,024, at most 32 KiB
     of threadgroup memory, no spills, and all used arguments bound, aligned and long enough.
     --expect adds expectations; those of `function`, `label` or `dispatch` choose the
-    dispatches that the others are about. docs/how-to/check-a-dispatch.md lists the quantities.
+    dispatches that the others are about. docs/how-to/check-a-dispatch.md lists the quantities. A
+    run of `tracekit capture --gputrace` has expectations of its own, if none are given.
 
     Exit code 0: as expected; 1: not as expected; 4: an expected fact was not recorded.
     """
@@ -53,6 +54,8 @@ def check(
     expectation_sets = [expectations] if expectations else []
     if config:
         expectation_sets += app.checking.read_expectation_file(config)
+    if not expectation_sets:
+        expectation_sets = app.checking.read_own_expectations(capture)
     choices = {"junit": junit, "sarif": sarif, "markdown": markdown}
     report_files = {name: file for name, file in choices.items() if file}
     read_files = [capture]

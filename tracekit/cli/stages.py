@@ -74,8 +74,20 @@ def _capture_gpu(plan: Plan, more: list[str], *, open_it: bool, json: bool) -> N
         console.show_hint(f"Open it in Xcode: open {place}")
         console.show_hint(f"List its tables: tracekit tables {place}")
         console.show_remarks(recording.provenance().warnings)
+        _show_check(recording)
     if open_it:
         record_room.opening.perform(record_room.opening.opening(recording, "gputrace"))
+
+
+def _show_check(recording: "Recording") -> None:
+    """Show whether the dispatches are those that the workload launched, if it is known."""
+    expectation_sets = app.checking.read_own_expectations(recording.folder)
+    if not expectation_sets or not recording.exports.exists():
+        return
+    checked = app.checking.check_capture(recording.folder, expectation_sets)
+    console.show_remarks([checked.verdict])
+    place = files.quote_path(recording.folder)
+    console.show_hint(f"Show the check: tracekit kernel check {place}")
 
 
 def record(plan: Plan, *, json: options.Json = False) -> None:

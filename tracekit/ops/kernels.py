@@ -1,16 +1,17 @@
 """Run the kernels of `kernels/` through MLX, model their traffic, and check memory for arrays."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 import mlx.core as mx
 import psutil
 
 from tracekit.base import ToolError, UsageError, files
-from tracekit.workload import Work
+from tracekit.workload import Work, journal
 
 _SMALLER = "Take shorter or fewer sequences, or fewer heads."
 
@@ -152,7 +153,28 @@ class KernelSource:
         )
         name = self._name(inputs, template, dtypes)
         _launched.add(name)
+        for notes in _notes:
+            notes[self._describe_launch(name, inputs, grid, threads, outputs)] = None
         return arrays, name
+
+    def _describe_launch(
+        self,
+        name: str,
+        inputs: Sequence[Any],
+        grid: tuple[int, int, int],
+        threads: int,
+        outputs: Sequence[tuple[Sequence[int], mx.Dtype]],
+    ) -> journal.KernelLaunch:
+        """Return a launch as Metal gets it: MLX cuts a threadgroup to the size of the grid."""
+        arguments: list[str] = []
+        for argument, value in zip(self.inputs, inputs, strict=True):
+            if isinstance(value, mx.array) and value.size >= LEAST_BUFFER:
+                arguments.append(argument)
+        for argument, (shape, _) in zip(self.outputs, outputs, strict=True):
+            if prod(shape) >= LEAST_BUFFER:
+                arguments.append(argument)
+        threadgroup = (min(threads, grid[0]), 1, 1)
+        return journal.KernelLaunch(name, grid, threadgroup, tuple(arguments))
 
     def _name(
         self,
@@ -181,6 +203,20 @@ _launched: set[str] = set()
 def specializations() -> frozenset[str]:
     """Return the names of the kernels that this process has launched, as Metal knows them."""
     return frozenset(_launched)
+
+
+_notes: list[dict[journal.KernelLaunch, None]] = []
+
+
+@contextmanager
+def noting_launches() -> Generator[Mapping[journal.KernelLaunch, None]]:
+    """Note the launches that are made in the context, each once, as keys of the mapping."""
+    notes: dict[journal.KernelLaunch, None] = {}
+    _notes.append(notes)
+    try:
+        yield notes
+    finally:
+        _notes.remove(notes)
 
 
 @lru_cache(maxsize=64)  # each emulation has its own factory

@@ -1,15 +1,19 @@
 """GPU frame capture: a few steps of a workload, kept for Xcode to replay and to look into."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tracekit import tables
 from tracekit.base import (
+    InputError,
     Process,
     Provenance,
     Recording,
     ToolError,
     UsageError,
+    files,
     make_timestamp,
     own_version,
     processes,
@@ -111,6 +115,49 @@ def _capture(plan: Plan, recording: Recording, progress: Progress, timeouts: Fra
     if is_late:
         raise ToolError(f"The capture was not done within {timeouts.capture:g} s and was ended.")
     _require_capture(recording, report)
+    if report.launches:
+        text = write_expectations(report.launches)
+        files.write_whole(recording.expectations_file, text.encode())
+    _open_tables(recording)
+
+
+def _open_tables(recording: Recording) -> None:
+    """Let later stages read the tables of the capture; note why, if it cannot be read."""
+    provenance = recording.provenance()
+    warnings: tuple[str, ...] = ()
+    try:
+        tables.leave_in_place(recording.gputrace, recording.exports)
+    except InputError as error:
+        warnings = (f"The capture cannot be read: {error.message}",)
+    recording.save_provenance(replace(provenance, warnings=(*provenance.warnings, *warnings)))
+
+
+def write_expectations(launches: Sequence[journal.KernelLaunch]) -> str:
+    """Return the expectations of a workload of its own kernels, as TOML for `kernel check`.
+
+    A function has expected sizes if all its launches have the same ones.
+    """
+    by_function: dict[str, list[journal.KernelLaunch]] = {}
+    for launch in launches:
+        by_function.setdefault(launch.function, []).append(launch)
+    lines: list[str] = [_HEAD]
+    for function, own_launches in by_function.items():
+        texts = [f"function=={function}", "missing_bindings==0"]
+        sizes = {(launch.grid, launch.threadgroup) for launch in own_launches}
+        if len(sizes) == 1:
+            texts += _list_sizes("threads", own_launches[0].grid)
+            texts += _list_sizes("threadgroup", own_launches[0].threadgroup)
+        texts += [f"bindings.{name}==bound" for name in own_launches[0].arguments]
+        quoted = [f"    {json.dumps(text)}," for text in texts]
+        lines += ["[[dispatch]]", "expect = [", *quoted, "]", ""]
+    return "\n".join(lines)
+
+
+_HEAD = "# The launches of the workload's own kernels, as it made them: tracekit kernel check\n"
+
+
+def _list_sizes(quantity: str, sizes: tuple[int, int, int]) -> list[str]:
+    return [f"{quantity}.{axis}=={size}" for axis, size in zip("xyz", sizes, strict=True)]
 
 
 def _complete_provenance(recording: Recording, report: journal.WorkloadReport) -> None:

@@ -13,8 +13,12 @@ GPUTRACE = "gputrace"
 
 
 def require_timing(recording: Recording) -> None:
-    """Raise RecordingError if the run is a GPU frame capture, in which nothing was timed."""
-    if recording.provenance().recorder == GPUTRACE:
+    """Raise RecordingError if the run is a GPU frame capture, in which nothing was timed.
+
+    A capture that can be read has tables, and they can be judged.
+    """
+    is_capture = recording.provenance().recorder == GPUTRACE
+    if is_capture and tables.DirectNote.read(recording.exports) is None:
         raise RecordingError(
             f"{recording.folder} is a GPU frame capture: nothing of it was timed, so there is "
             "nothing to measure.",

@@ -80,20 +80,20 @@ def alternate(
     *,
     backend: str,
     results: Results,
-    specializations: Callable[[], frozenset[str]] = frozenset,
+    **more: Any,
 ) -> Step:
-    """Make the step of a workload that compares two things."""
+    """Make the step of a workload that compares two things; `more` is for `Step`."""
     variants = {variant.name: variant.work for variant in (turns.subject, turns.baseline)}
     return Step(
         submit=turns.submit,
         wait=turns.wait,
         backend=backend,
         results=results,
-        specializations=specializations,
         variants=variants,
         tell=turns.tell,
         begin=turns.begin,
         finish=turns.finish,
+        **more,
     )
 
 

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Self
 import msgspec
 
 from tracekit.base import RecordingError, documents, files
-from tracekit.workload.workload import Gauge, Measured, Memory, Request, Span, Work
+from tracekit.workload.workload import Gauge, KernelLaunch, Measured, Memory, Request, Span, Work
 
 FORMAT = 1
 LEFT = 0.1
@@ -147,6 +147,7 @@ class WorkloadReport:
     steps: tuple[StepMark, ...] = ()
     blocks: tuple[StepBlock, ...] = ()
     specializations: tuple[Specialization, ...] = ()
+    launches: tuple[KernelLaunch, ...] = ()
     variants: dict[str, Work] = field(default_factory=dict[str, Work])
     spans: tuple[Span, ...] = ()
     gauges: tuple[Gauge, ...] = ()
@@ -192,6 +193,7 @@ _KEPT: dict[str, tuple[str, type]] = {
     "step": ("steps", StepMark),
     "block": ("blocks", StepBlock),
     "specialization": ("specializations", Specialization),
+    "launch": ("launches", KernelLaunch),
     "anchor": ("anchors", ClockAnchor),
     "span": ("spans", Span),
     "gauge": ("gauges", Gauge),

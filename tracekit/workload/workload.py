@@ -18,6 +18,7 @@ import logging
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -142,6 +143,27 @@ def _do_nothing() -> None:
 
 
 @dataclass(frozen=True)
+class KernelLaunch:
+    """A launch of a kernel that a step makes: its function as Metal knows it, sizes in threads.
+
+    `arguments` are the names of the arrays that MLX binds as buffers in device memory.
+    """
+
+    function: str
+    grid: tuple[int, int, int]
+    threadgroup: tuple[int, int, int]
+    arguments: tuple[str, ...] = ()
+
+
+NotingLaunches = Callable[[], AbstractContextManager[Mapping[KernelLaunch, None]]]
+"""Return a context; the launches that are made in it become keys of its mapping."""
+
+
+def _note_nothing() -> AbstractContextManager[Mapping[KernelLaunch, None]]:
+    return nullcontext(dict[KernelLaunch, None]())
+
+
+@dataclass(frozen=True)
 class Step:
     """The unit of work that is repeated and measured."""
 
@@ -156,6 +178,8 @@ class Step:
     dispatches: int | None = None  # GPU dispatches to expect in one step; None: not known
     # names of the pipelines that the workload has made so far
     specializations: Callable[[], frozenset[str]] = frozenset
+    # notes the launches of the workload's own kernels, which a GPU frame capture should hold
+    noting_launches: NotingLaunches = _note_nothing
     # other measurements of the preparation, such as the workload's error
     results: Results = field(default_factory=dict[str, float | Measured])
     # the work of a step of each variant, if several variants are compared; the numbers

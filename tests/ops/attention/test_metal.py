@@ -11,7 +11,7 @@ from tracekit.lab.msl.emulation import Generated, generated
 from tracekit.ops.attention.metal import paged_decode
 from tracekit.ops.attention.planning import DecodePlan, Kernel, heads_at_once, partitions_for, plan
 from tracekit.ops.attention.problem import DecodeProblem
-from tracekit.ops.kernels import specializations
+from tracekit.ops.kernels import noting_launches, specializations
 
 
 def _problem(batch: int, head_dim: int = 64, dtype: mx.Dtype = mx.float16) -> DecodeProblem:
@@ -45,6 +45,25 @@ def test_the_kernels_have_the_names_that_are_recorded(
     names = [traced.function for traced in _trace_kernels(problem, how)]
     assert len(names) == how.dispatches
     assert specializations() >= set(names)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "partitions"),
+    [("grouped", 1), ("grouped", 2), ("per-head", None), ("barriers", None)],
+    ids=str,
+)
+def test_a_noted_launch_is_that_of_mlx(kernel: Kernel, partitions: int | None) -> None:
+    problem = _problem(2)
+    how = plan(problem, kernel=kernel, partitions=partitions)
+    with noting_launches() as notes:
+        launched = _trace_kernels(problem, how)
+    _trace_kernels(problem, how)
+    assert len(notes) == how.dispatches
+    for note, source in zip(notes, launched, strict=True):
+        assert (note.function, note.grid) == (source.function, source.grid), note
+        assert note.threadgroup == tuple(map(min, source.threadgroup, source.grid)), note
+        for name in note.arguments:
+            assert re.search(rf"\bdevice \w+\* {name} \[\[buffer", source.text), name
 
 
 def test_every_batch_is_one_kernel_with_its_tables_in_device_memory() -> None:

@@ -17,7 +17,7 @@ class ReplayOutcome(StrEnum):
 
 @dataclass(frozen=True)
 class WrittenArgument:
-    """The effect of a replay on an argument: numbers of its elements.
+    """The effect of a replay on an argument, in numbers of elements.
 
     `dependent` elements are written, and depend on what the buffer held before, or on elements
     that do. `kept` ones were not written.

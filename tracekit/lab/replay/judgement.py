@@ -15,7 +15,7 @@ _LISTED = 5  # numbers in a sentence
 
 @dataclass(frozen=True)
 class ReplayDoubts:
-    """What makes a comparison say less than it seems to."""
+    """Reasons to doubt a comparison."""
 
     is_blank: bool
     is_partial_allowed: bool

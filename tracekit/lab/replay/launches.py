@@ -107,7 +107,7 @@ class DispatchLauncher:
         return results, statistics
 
     def find_effects(self) -> list[DispatchEffect]:
-        """Return what the kernel writes: it runs with two other contents of its outputs.
+        """Return the effect on each output: the kernel runs with two other contents of them.
 
         An element that keeps both is not written; one that ends differently depends on them.
         """

@@ -16,7 +16,7 @@ from tracekit.ops.attention.dense import sdpa
 from tracekit.ops.attention.paged import append, append_run, attend
 from tracekit.ops.attention.problem import DecodeProblem, check_heads, dense_reference
 from tracekit.ops.cache.caches import BlockPool
-from tracekit.ops.kernels import LEAST_BUFFER, require_memory, specializations
+from tracekit.ops.kernels import LEAST_BUFFER, noting_launches, require_memory, specializations
 from tracekit.ops.serving.engine import (
     Chunk,
     Engine,
@@ -350,6 +350,7 @@ def serving_step(load: ServerLoad, shape: ModelShape, limits: LatencyLimits) -> 
         wait=engine.wait,
         backend=model.backend,
         specializations=specializations,
+        noting_launches=noting_launches,
         results=results,
         tell=engine.tell,
         begin=engine.begin,

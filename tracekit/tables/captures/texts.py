@@ -1,4 +1,4 @@
-"""The places of texts in contents that pack them without an end: property lists and bitcode.
+"""The places of texts without an end in packed contents: property lists and bitcode.
 
 A text there may touch the next one, so that a search over the bytes would not see where it ends.
 """

@@ -56,10 +56,13 @@ def capture_steps(loop: StepLoop, core: Any, path: Path, steps: int) -> None:
         raise ToolError(f"MLX could not begin to capture: {error}", hint=_ENVIRONMENT) from error
     try:
         core.synchronize()
-        made_steps = loop.run_unrecorded(steps)
+        with loop.step.noting_launches() as launches:
+            made_steps = loop.run_unrecorded(steps)
         core.synchronize()
     finally:
         core.metal.stop_capture()
+    for launch in launches:
+        loop.account.mark("launch", **vars(launch))
     if made_steps < steps:
         text = f"The workload had nothing left to do after {made_steps} of {steps} steps."
         loop.account.mark("warning", text=text)
