@@ -63,7 +63,7 @@ def test_a_noted_launch_is_that_of_mlx(kernel: Kernel, partitions: int | None) -
         assert (note.function, note.grid) == (source.function, source.grid), note
         assert note.threadgroup == tuple(map(min, source.threadgroup, source.grid)), note
         for name in note.arguments:
-            assert re.search(rf"\bdevice \w+\* {name} \[\[buffer", source.text), name
+            assert re.search(rf"\bdevice \w+\* {name} \[\[buffer", source.text), (note, name)
 
 
 def test_every_batch_is_one_kernel_with_its_tables_in_device_memory() -> None:

@@ -221,7 +221,7 @@ class DispatchLauncher:
         if operations is None:
             rate = None
         elif rate is None:
-            reasons.append(chip.fp32.reason)
+            reasons.append(f"The roof of arithmetic is not known: {chip.fp32.reason}")
         bound = machine.roofline.bound(
             operations or 0, moved, bandwidth=chip.bandwidth.value, rate=rate
         )
