@@ -112,6 +112,11 @@ def _show(replayed: "lab.replay.DispatchReplay") -> None:
     model = replayed.model
     if model is None:
         return
+    if model.idle_groups:
+        console.show_line(
+            f"Idle threadgroups: {model.idle_groups:,} of {model.groups:,} return at once, without "
+            "an access or a barrier."
+        )
     parts = [f"{units.size(model.moved)} to move"]
     if model.operations is not None:
         parts.append(f"{model.operations:,} floating-point operations")

@@ -95,6 +95,8 @@ def test_a_result_is_the_recorded_one(replayed: Replayed) -> None:
     (moved,) = replay.traffic
     assert (moved.loaded, moved.stored, moved.touched) == (0, 384, 384)
     assert replay.model is not None
+    assert (replay.model.groups, replay.model.idle_groups) == (3, 0)
+    assert replay.model is not None
     assert replay.model.moved == 384
     assert replay.model.operations in {96 * 3, None}, "a product, a sum and a difference"
 
@@ -336,14 +338,19 @@ _REAL = "Lazarus-931+MetalBench"
 
 @pytest.mark.corpus
 @pytest.mark.parametrize(
-    ("name", "most", "wrong"),
+    ("name", "most", "wrong", "groups"),
     [
-        ("relu", 0.0, ("fmax(v, 0.0f)", "fmax(v, 0.01f)")),
-        ("matmul_gelu_softmax", 1e-5, ("(1.0f + erfz)", "(1.0f - erfz)")),
+        ("relu", 0.0, ("fmax(v, 0.0f)", "fmax(v, 0.01f)"), (64, 0)),
+        ("matmul_gelu_softmax", 1e-5, ("(1.0f + erfz)", "(1.0f - erfz)"), (256, 240)),
     ],
 )
 def test_real_captures_agree_and_a_changed_kernel_does_not(
-    corpus: Path, tmp_path: Path, name: str, most: float, wrong: Sequence[str]
+    corpus: Path,
+    tmp_path: Path,
+    name: str,
+    most: float,
+    wrong: Sequence[str],
+    groups: tuple[int, int],
 ) -> None:
     bundle = corpus / _REAL / f"{name}.gputrace"
     if not bundle.exists():
@@ -351,6 +358,8 @@ def test_real_captures_agree_and_a_changed_kernel_does_not(
     replay = replay_dispatch(bundle, ReplayChoices(launch=LaunchWords(bound=most)))
     assert replay.outcome is ReplayOutcome.AGREES, replay.verdict
     assert replay.arguments[0].kept_elements == 0
+    assert replay.model is not None
+    assert (replay.model.groups, replay.model.idle_groups) == groups
     text = (bundle.parent / f"{name}.metal").read_text()
     file = tmp_path / "wrong.metal"
     file.write_text(text.replace(wrong[0], wrong[1]))

@@ -50,13 +50,15 @@ class Statistics:
 
     Barriers are summed over threadgroups, operations over simdgroups; `threadgroup_bytes` is the
     most that a threadgroup used. `traffic` has each buffer by its parameter's name, for checked
-    programs only.
+    programs only. `idle_groups` counts the threadgroups that returned without an access to a
+    buffer, a barrier or an operation of a simdgroup; None for unchecked programs.
     """
 
     barriers: int
     simd_operations: int
     threadgroup_bytes: int
     traffic: Mapping[str, BufferTraffic] = field(default_factory=dict[str, BufferTraffic])
+    idle_groups: int | None = None
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,7 @@ class _Counts(ctypes.Structure):
         ("barriers", c_uint64),
         ("simd_operations", c_uint64),
         ("threadgroup_bytes", c_uint64),
+        ("idle_groups", c_uint64),
         ("traffic", _MovedStruct * MOST_BUFFERS),
     )
 
@@ -445,8 +448,9 @@ class KernelProgram:
                 touched_counts = np.bitwise_count(bound.touched[parameter.name])
                 touched = int(touched_counts.sum(dtype=np.int64))
                 traffic[parameter.name] = BufferTraffic(moved.loaded, moved.stored, touched)
+        idle_groups = counts.idle_groups if self.checked else None
         return Statistics(
-            counts.barriers, counts.simd_operations, counts.threadgroup_bytes, traffic
+            counts.barriers, counts.simd_operations, counts.threadgroup_bytes, traffic, idle_groups
         )
 
 

@@ -63,12 +63,15 @@ class ResultComparison:
 class DispatchModel:
     """The work of a dispatch for the roofline.
 
-    `moved` counts each byte once that memory must deliver or take. `operations` are those on
-    floating-point numbers, `half_operations` the ones of them on half; None if they were not
-    counted. The least time on the chip of the capture is in seconds, and `limit` sets it; None if
-    the chip's bandwidth is not known. `unknown` has the reasons.
+    `idle_groups` of its threadgroups return without an access to a buffer, a barrier or an
+    operation of a simdgroup. `moved` counts each byte once that memory must deliver or take.
+    `operations` are those on floating-point numbers, `half_operations` the ones of them on half;
+    None if they were not counted. The least time on the chip of the capture is in seconds, and
+    `limit` sets it; None if the chip's bandwidth is not known. `unknown` has the reasons.
     """
 
+    groups: int
+    idle_groups: int
     moved: int
     operations: int | None
     half_operations: int | None

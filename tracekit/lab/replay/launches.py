@@ -212,7 +212,13 @@ class DispatchLauncher:
         chip = machine.chips.chip(chip_name)
         operations = None if counts is None else sum(counts.values())
         half_operations = None if counts is None else counts["half"]
-        model = DispatchModel(moved, operations, half_operations, chip_name, None)
+        idle_groups = 0
+        if self.statistics is not None:
+            idle_groups = self.statistics.idle_groups or 0
+        groups = self._dispatch.group_count
+        model = DispatchModel(
+            groups, idle_groups, moved, operations, half_operations, chip_name, None
+        )
         if chip.bandwidth.value is None:
             return replace(model, unknown=(*reasons, chip.bandwidth.reason))
         rate = chip.fp32.value

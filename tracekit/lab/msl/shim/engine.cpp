@@ -66,6 +66,13 @@ static void enter() {
   tracekit_switch(&here->stack_pointer, worker->scheduler);
 }
 
+// What groups did so far, in a number that grows with everything that is counted.
+static uint64_t effort(const Counts& counts) {
+  uint64_t sum = counts.barriers + counts.simd_operations;
+  for (const Traffic& moved : counts.traffic) sum += moved.loaded + moved.stored;
+  return sum;
+}
+
 // Runs one group; false, with the worker's message set, where it failed.
 static bool run_group(uint64_t number) {
   worker->place(number);
@@ -76,7 +83,10 @@ static bool run_group(uint64_t number) {
   }
   worker->poison();
   worker->arm(enter);
-  return Rounds(*worker).run();
+  const uint64_t before = effort(worker->counts);
+  const bool has_ended = Rounds(*worker).run();
+  if (effort(worker->counts) == before) ++worker->counts.idle_groups;
+  return has_ended;
 }
 
 static std::string where(const Group& group) {
@@ -88,6 +98,7 @@ static std::string where(const Group& group) {
 static void add(Counts& to, const Counts& from) {
   to.barriers += from.barriers;
   to.simd_operations += from.simd_operations;
+  to.idle_groups += from.idle_groups;
   to.threadgroup_bytes = std::max(to.threadgroup_bytes, from.threadgroup_bytes);
   for (unsigned i = 0; i < MOST_BUFFERS; ++i) {
     to.traffic[i].loaded += from.traffic[i].loaded;

@@ -26,6 +26,7 @@ struct Request {
 
 struct Counts {
   uint64_t barriers, simd_operations, threadgroup_bytes;
+  uint64_t idle_groups;  // threadgroups that returned without an access, a barrier, an operation
   Traffic traffic[MOST_BUFFERS];
 };
 
