@@ -128,7 +128,7 @@ def check_capture(
     checked: list[CheckedDispatch] = []
     for expectations in expectation_sets or [()]:
         checked += map(_finish, dispatches.check_dispatches(captured, expectations))
-    return _sum_up(path, checked)
+    return sum_up(path, checked)
 
 
 @contextmanager
@@ -170,7 +170,13 @@ def _finish(check: dispatches.DispatchCheck) -> CheckedDispatch:
     return CheckedDispatch(check.dispatch.index, check.dispatch.title, check.answers, general)
 
 
-def _sum_up(path: Path, checked: Sequence[CheckedDispatch]) -> CaptureCheck:
+def sum_up(
+    path: Path,
+    checked: Sequence[CheckedDispatch],
+    noun: str = "dispatch",
+    plural: str = "dispatches",
+) -> CaptureCheck:
+    """Return the outcome of the answers about dispatches, or about launches of another noun."""
     states: Counter[dispatches.AnswerState] = Counter()
     number = 0
     for dispatch in checked:
@@ -178,7 +184,7 @@ def _sum_up(path: Path, checked: Sequence[CheckedDispatch]) -> CaptureCheck:
         number += dispatch.index is not None
     deviating = states[dispatches.AnswerState.DEVIATING]
     missing = states[dispatches.AnswerState.NOT_RECORDED]
-    dispatch_count = f"{number:,} dispatch{'' if number == 1 else 'es'}"
+    dispatch_count = f"{number:,} {noun if number == 1 else plural}"
     answer_count = f"{states.total():,} answers about {dispatch_count}"
     outcome = Outcome.OK
     reason = f"all {answer_count}."
@@ -243,7 +249,7 @@ def require_recorded(check: CaptureCheck) -> None:
         raise InconclusiveError(check.verdict, hint="The notes say how to get them.")
 
 
-def report_of(check: CaptureCheck) -> nightly.GateReport:
+def report_of(check: CaptureCheck, plural: str = "dispatches") -> nightly.GateReport:
     """Return the check as the report of a gate, which has writers for other tools."""
     answers: dict[str, list[nightly.gating.ReportedAnswer]] = {}
     for dispatch in check.dispatches:
@@ -254,7 +260,7 @@ def report_of(check: CaptureCheck) -> nightly.GateReport:
             of_dispatch.append((answer.topic, outcome, message or str(answer.state)))
     name = Path(check.capture).name
     heading = nightly.GateReport(
-        title=f"The dispatches of {name}",
+        title=f"The {plural} of {name}",
         subject=name,
         outcome=check.outcome,
         reason=check.reason,

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from tracekit import base, lab, workload
+from tracekit import analysis, app, base, lab, nightly, workload
 from tracekit.base import InterruptedRunError, UsageError, documents, outputs
 from tracekit.cli import answers, console, options
 from tracekit.cli.options import FileCommand, argument, collect_options, flag, option, set_signature
@@ -166,10 +166,23 @@ Bound = Annotated[
 ]
 
 
+Gate = Annotated[
+    list[str] | None,
+    option("EXPECTATIONS", "Such as 'threadgroup_memory<=16384, barriers_in_loops<=2'.", "--gate"),
+]
+GateJunit = Annotated[Path | None, option("FILE", "Write the gate as JUnit XML.", "--junit")]
+GateSarif = Annotated[Path | None, option("FILE", "Write the gate as SARIF 2.1.0.", "--sarif")]
+GateMarkdown = Annotated[Path | None, option("FILE", "Write the gate as Markdown.", "--markdown")]
+
+
 def verify_kernel(
     context: typer.Context,
     subject: Subject,
     *,
+    gate: Gate = None,
+    junit: GateJunit = None,
+    sarif: GateSarif = None,
+    markdown: GateMarkdown = None,
     order: Order = "all",
     seed: Seed = 0,
     lenient: Lenient = False,
@@ -192,20 +205,20 @@ def verify_kernel(
     The kernel is compiled as C++ and runs on this machine, thread by thread: once with every access
     to device memory checked, then in three orders of threads, which must all give the same bits.
     FILE.py has a function marked @check, which gives the expected result; its parameters are
-    options. For a FILE.metal, the options below define the launch. Exit code 1: a defect; 3: there
-    is no compiler, or it failed.
+    options. For a FILE.metal, the options below define the launch.
+
+    --gate compares exact counts of each launch with expectations: threadgroup memory, barriers,
+    bytes and operations a thread. docs/how-to/verify-a-kernel-without-a-mac.md lists them.
+
+    Exit code 1: a defect, or not as expected; 3: there is no compiler, or it failed; 4: an expected
+    count is missing.
     """
 
     def is_given(name: str) -> bool:
         return getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
 
     if not subject.endswith(_METAL):
-        for name in _OF_METAL:
-            if is_given(name):
-                option_name = name.replace("_", "-")
-                raise UsageError(
-                    f"--{option_name} is for a FILE.metal; {subject} has its own launch.",
-                )
+        _refuse_launch_options(subject, list(filter(is_given, _OF_METAL)))
     launch = lab.LaunchWords(
         function,
         template,
@@ -225,15 +238,53 @@ def verify_kernel(
         orders = (lab.ThreadOrder(order),)
     given_parameters = {name: value for name, value in parameters.items() if is_given(name)}
 
-    def iter_verifications() -> Iterator[lab.Verification]:
+    choices = {"junit": junit, "sarif": sarif, "markdown": markdown}
+    report_files = {name: file for name, file in choices.items() if file}
+    expectations = app.gating.read_gate(gate or (), report_files)
+    counts_operations = app.gating.needs_operations(expectations)
+
+    def iter_verifications() -> Iterator[lab.verify.Verification]:
         with closing(_subjects(subject, launch, given_parameters, seed)) as subjects:
             for verified_case in subjects:
                 with console.progress(verified_case.title):
-                    verification = lab.verify(verified_case, orders)
+                    verification = lab.verify.verify(
+                        verified_case, orders, count_operations=counts_operations
+                    )
                 yield verification
 
-    if _show_verifications(iter_verifications(), as_json=json):
+    if expectations:
+        _judge_gate(subject, expectations, iter_verifications(), report_files, as_json=json)
+    elif _show_verifications(iter_verifications(), as_json=json):
         raise typer.Exit(1)
+
+
+def _refuse_launch_options(subject: str, given_names: Sequence[str]) -> None:
+    for name in given_names:
+        option_name = name.replace("_", "-")
+        raise UsageError(f"--{option_name} is for a FILE.metal; {subject} has its own launch.")
+
+
+def _judge_gate(
+    subject: str,
+    expectations: "Sequence[analysis.dispatches.Expectation]",
+    verifications: "Iterator[lab.verify.Verification]",
+    report_files: dict[str, Path],
+    *,
+    as_json: bool,
+) -> None:
+    """Show verifications and their gate, and write its reports; exit by the worst of both."""
+    with outputs.writing(list(report_files.values())):
+        everything = list(verifications)
+        check = app.gating.check_launches(subject, everything, expectations)
+        report = app.checking.report_of(check, "launches")
+        errors = nightly.notify.write_reports(report, report_files)
+    has_defect = _show_verifications(iter(everything), as_json=as_json, check=check)
+    if has_defect or check.outcome is nightly.Outcome.REGRESSION:
+        console.show_warnings([error.message for error in errors])
+        raise typer.Exit(1)
+    if errors:
+        raise errors[0]
+    app.checking.require_recorded(check)
 
 
 def with_parameters(arguments: Sequence[str]) -> FileCommand:
@@ -272,7 +323,7 @@ def _find_check(arguments: Sequence[str]) -> "lab.Declared | None":
 
 def _subjects(
     subject: str, launch: "lab.LaunchWords", given_parameters: dict[str, Any], seed: int
-) -> "Generator[lab.VerifiedCase]":
+) -> "Generator[lab.verify.VerifiedCase]":
     """Yield everything that is to be verified, made when its turn comes."""
     if subject.endswith(_METAL):
         yield lab.metal_subject(Path(subject), launch, seed)
@@ -288,11 +339,22 @@ def _subjects(
         yield from lab.check_subjects(check, given_parameters, seed, **how)
 
 
-def _show_verifications(verifications: "Iterator[lab.Verification]", *, as_json: bool) -> bool:
+def _show_verifications(
+    verifications: "Iterator[lab.verify.Verification]",
+    *,
+    as_json: bool,
+    check: "app.checking.CaptureCheck | None" = None,
+) -> bool:
     """Show verifications as they come, a single one in full; tell whether there is a defect."""
     if as_json:
         everything = list(verifications)
-        console.show_json({"verifications": everything, "not_proven": lab.NOT_PROVEN})
+        document: dict[str, Any] = {
+            "verifications": everything,
+            "not_proven": lab.verify.NOT_PROVEN,
+        }
+        if check is not None:
+            document["gate"] = check
+        console.show_json(document)
         return any(verification.defects for verification in everything)
     first_two = list(islice(verifications, 2))
     is_alone = len(first_two) == 1
@@ -303,7 +365,17 @@ def _show_verifications(verifications: "Iterator[lab.Verification]", *, as_json:
             console.show_line(line)
         if verification.defects:
             has_defect = True
+    if check is not None:
+        _show_gate(check)
     console.show_line("Not proven:")
-    for line in lab.NOT_PROVEN:
+    for line in lab.verify.NOT_PROVEN:
         console.show_line(f"  {line}")
     return has_defect
+
+
+def _show_gate(check: "app.checking.CaptureCheck") -> None:
+    console.show_line(check.verdict)
+    for launch in check.dispatches:
+        for answer in launch.expected:
+            detail = ": ".join(filter(None, (answer.value, answer.note)))
+            console.show_line(f"  {answer.state}  {answer.topic}  {detail}  ({launch.title})")

@@ -13,6 +13,7 @@ from .bench.tune import tuning_document as tuning_document
 from .msl.emulation import emulation as emulation
 from .msl.program import ThreadOrder as ThreadOrder
 from .verification import shipped as shipped
+from .verification import verify as verify
 from .verification.check import Check as Check
 from .verification.check import Declared as Declared
 from .verification.check import check as check
@@ -20,7 +21,3 @@ from .verification.check import check_subjects as check_subjects
 from .verification.check import load as load
 from .verification.metal_file import LaunchWords as LaunchWords
 from .verification.metal_file import metal_subject as metal_subject
-from .verification.verify import NOT_PROVEN as NOT_PROVEN
-from .verification.verify import Verification as Verification
-from .verification.verify import VerifiedCase as VerifiedCase
-from .verification.verify import verify as verify

@@ -30,6 +30,25 @@ LAUNCH = [
     *("--buffer", "in=float16[4,64]", "--buffer", "out=float16[4,64]"),
 ]
 ROWS = "rows=int32[4]=0:4"
+SUMS = """
+#include <metal_stdlib>
+using namespace metal;
+kernel void sums(device const float* x [[buffer(0)]], device float* y [[buffer(1)]],
+                 constant uint& n [[buffer(2)]], uint t [[thread_index_in_threadgroup]],
+                 uint g [[threadgroup_position_in_grid]]) {
+  threadgroup float shared[64];
+  float sum = 0;
+  for (uint i = t; i < n; i += 64) {
+    shared[t] = x[g * n + i];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    sum = fma(shared[t], 2.0f, sum);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+  }
+  shared[t] = sum;
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  y[g * 64 + t] = shared[t];
+}
+"""
 
 
 def test_a_good_check_ends_with_0(tracekit: Run, row_sums: Write) -> None:
@@ -39,6 +58,24 @@ def test_a_good_check_ends_with_0(tracekit: Run, row_sums: Write) -> None:
     assert lines[0] == "row-sums --rows 3 --dtype float32"
     assert "  same answer in all orders     ok      ascending, descending, random" in lines
     assert lines[-len(NOT_PROVEN) :] == [f"  {line}" for line in NOT_PROVEN]
+
+
+def test_a_gate_compares_the_counts_of_a_launch(tracekit: Run, tmp_path: Path) -> None:
+    kernel = tmp_path / "sums.metal"
+    kernel.write_text(SUMS)
+    arguments = [
+        *("kernel", "verify", kernel, "--grid", "128,1,1", "--threadgroup", "64,1,1"),
+        *("--buffer", "x=float32[512]", "--buffer", "y=float32[128]", "--buffer", "n=uint32=256"),
+    ]
+    gate = "threadgroup_memory==256, barriers==3, barriers_in_loops==2, barriers_met==9"
+    counts = "loaded==16, stored==4, groups==2, divergent_operations==0, operations==8"
+    assert tracekit(*arguments, "--gate", gate, "--gate", counts).code == 0
+    report = tmp_path / "junit.xml"
+    result = tracekit(*arguments, "--gate", "barriers_in_loops<=1", "--junit", report)
+    assert result.code == 1
+    assert "  not as expected  barriers_in_loops<=1  2" in result.out
+    assert 'failures="1"' in report.read_text()
+    assert_error(tracekit(*arguments, "--gate", "registers<=64"), 2, "no quantity 'registers'")
 
 
 def test_a_kernel_that_never_ends_is_a_defect(

@@ -7,8 +7,10 @@ from tracekit.analysis.dispatches.expectations import (
     DispatchCheck,
     Expectation,
     check_dispatches,
+    compare_quantity,
     read_expectation,
 )
+from tracekit.analysis.dispatches.quantities import RecordedQuantity
 from tracekit.analysis.dispatches.recorded import (
     TABLES,
     RecordedDispatch,
@@ -24,9 +26,11 @@ __all__ = [
     "DispatchDifference",
     "Expectation",
     "RecordedDispatch",
+    "RecordedQuantity",
     "check_dispatch",
     "check_dispatches",
     "compare_dispatches",
+    "compare_quantity",
     "describe_size",
     "list_dispatches",
     "read_expectation",

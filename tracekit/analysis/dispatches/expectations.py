@@ -66,17 +66,22 @@ class Expectation:
         return _OPERATORS[self.operator](value, expected)
 
 
-def read_expectation(text: str) -> Expectation:
-    """Return an expectation from its text.
+def read_expectation(text: str, names: Sequence[str] | None = None) -> Expectation:
+    """Return an expectation from its text; `names` are the quantities, by default a dispatch's.
 
     Raises:
-        UsageError: It has another form, or names a quantity that no dispatch has.
+        UsageError: It has another form, or names an unknown quantity.
     """
     match = _FORM.fullmatch(text)
     if match is None:
         raise UsageError(f"{text!r} is not an expectation.", hint=_EXAMPLE)
     quantity, operator_text, value_text = match.groups()
-    _require_quantity(quantity)
+    if names is None:
+        _require_quantity(quantity)
+    elif quantity not in names:
+        raise UsageError(
+            f"A launch has no quantity {quantity!r}.", hint=suggest_name(quantity, names)
+        )
     value: Value = value_text
     if quantity not in _OF_TEXT:
         value = _read_value(value_text)
@@ -136,7 +141,7 @@ def check_dispatches(
     for dispatch in dispatches:
         quantities = measure_dispatch(dispatch)
         if all(_is_met(item, quantities) for item in selecting):
-            answers = [_compare(item, quantities) for item in (*selecting, *expected)]
+            answers = [compare_quantity(item, quantities) for item in (*selecting, *expected)]
             checks.append(DispatchCheck(dispatch, tuple(answers)))
     if checks:
         return checks
@@ -148,9 +153,10 @@ def _is_met(expectation: Expectation, quantities: Mapping[str, RecordedQuantity]
     return value is not None and expectation.holds(value)
 
 
-def _compare(
+def compare_quantity(
     expectation: Expectation, quantities: Mapping[str, RecordedQuantity]
 ) -> DispatchAnswer:
+    """Answer one expectation from the quantities of a dispatch, or of a launch."""
     topic = str(expectation)
     quantity = quantities.get(expectation.quantity)
     if quantity is None:

@@ -8,11 +8,20 @@ which moves invariant ones out of loops.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from tracekit.base import ToolError
-from tracekit.lab.msl.compile import expand_macros, make_engine, make_once, unit, with_live_lines
+from tracekit.lab.msl.compile import (
+    compile_kernel,
+    expand_macros,
+    make_engine,
+    make_once,
+    unit,
+    with_live_lines,
+)
 from tracekit.lab.msl.compiler import Compiler, usable_compilers
 from tracekit.lab.msl.edits import KernelText
 from tracekit.lab.msl.program import KernelProgram, Library
@@ -59,6 +68,33 @@ def compile_counted(kernel: KernelText) -> KernelProgram:
 
     path = make_once("so", f"{_RULES}\n{text}", compiler, make)
     return KernelProgram(kernel, parameters, Library(path), code, checked=False)
+
+
+_counting: ContextVar[bool] = ContextVar("counting", default=False)
+
+
+@contextmanager
+def counting_operations() -> Generator[None]:
+    """Let unchecked kernels that `compile_as_asked` compiles in the block count operations."""
+    token = _counting.set(True)
+    try:
+        yield
+    finally:
+        _counting.reset(token)
+
+
+def is_counting() -> bool:
+    """Tell whether kernels that are compiled now count their operations."""
+    return _counting.get()
+
+
+def compile_as_asked(kernel: KernelText, *, checked: bool) -> KernelProgram:
+    """Compile a kernel; it counts its operations in `counting_operations` unless it is checked."""
+    if checked or not is_counting():
+        return compile_kernel(kernel, checked=checked)
+    program = compile_counted(kernel)
+    program.counters = COUNTERS
+    return program
 
 
 def _find_clang() -> Compiler:

@@ -15,8 +15,8 @@ import mlx.core as mx
 import numpy as np
 
 from tracekit.base import ToolError, UsageError
-from tracekit.lab.msl.compile import compile_kernel
 from tracekit.lab.msl.compiler import Compiler, find_compiler
+from tracekit.lab.msl.counting import compile_as_asked, is_counting
 from tracekit.lab.msl.edits import KernelText
 from tracekit.lab.msl.program import Array, KernelProgram, Launched, ThreadOrder, Triple
 
@@ -252,7 +252,13 @@ def emulation(
     def run(call: Call) -> list[mx.array]:
         source = call.source
         program = _program(
-            source.text, source.function, source.template, source.name, checked, compiler()
+            source.text,
+            source.function,
+            source.template,
+            source.name,
+            checked,
+            is_counting(),
+            compiler(),
         )
         arrays = call.inputs | call.outputs
         buffers: dict[str, Array] = {}
@@ -271,10 +277,16 @@ def emulation(
 
 @lru_cache(maxsize=1024)
 def _program(
-    text: str, function: str, template: str, name: str, checked: bool, _compiler: Compiler
+    text: str,
+    function: str,
+    template: str,
+    name: str,
+    checked: bool,
+    _is_counted: bool,
+    _compiler: Compiler,
 ) -> KernelProgram:
     kernel_text = KernelText(text, function, template, f"{name}.metal")
-    return compile_kernel(kernel_text, checked=checked)
+    return compile_as_asked(kernel_text, checked=checked)
 
 
 def _make_output(shape: Sequence[int], dtype: mx.Dtype, value: float | None) -> Array:

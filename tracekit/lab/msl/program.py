@@ -4,7 +4,7 @@ import ctypes
 import re
 from collections.abc import Collection, Mapping
 from ctypes import POINTER, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from threading import Lock, Thread
@@ -19,6 +19,9 @@ from tracekit.lab.msl.edits import Edited, KernelText, without_comments
 from tracekit.lab.msl.signature import Parameter, constant_indices
 from tracekit.machine import triad
 from tracekit.workload import threadgroups
+
+Array = NDArray[Any]
+Triple = tuple[int, int, int]
 
 
 class ThreadOrder(StrEnum):
@@ -52,6 +55,11 @@ class Statistics:
     most that a threadgroup used. `traffic` has each buffer by its parameter's name, for checked
     programs only. `idle_groups` counts the threadgroups that returned without an access to a
     buffer, a barrier or an operation of a simdgroup; None for unchecked programs.
+
+    `partial_operations` are simd operations that some lanes skipped. The others are of the
+    threadgroup with the most: `most_barriers` that it met, `barrier_places` of these in the text,
+    and `repeated_places` that it met again. `grid` and `threadgroup` count threads; `operations`
+    are those on floating-point numbers by type, for counted programs only.
     """
 
     barriers: int
@@ -59,6 +67,13 @@ class Statistics:
     threadgroup_bytes: int
     traffic: Mapping[str, BufferTraffic] = field(default_factory=dict[str, BufferTraffic])
     idle_groups: int | None = None
+    partial_operations: int = 0
+    most_barriers: int = 0
+    barrier_places: int = 0
+    repeated_places: int = 0
+    grid: Triple = (0, 0, 0)
+    threadgroup: Triple = (0, 0, 0)
+    operations: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True)
@@ -68,9 +83,6 @@ class Launched:
     kernel: KernelText
     statistics: Statistics
 
-
-Array = NDArray[Any]
-Triple = tuple[int, int, int]
 
 ENTRY = "tracekit_entry_0"  # the name of the entry of a compiled library
 MOST_BUFFERS = 64
@@ -122,6 +134,10 @@ class _Counts(ctypes.Structure):
         ("simd_operations", c_uint64),
         ("threadgroup_bytes", c_uint64),
         ("idle_groups", c_uint64),
+        ("partial_operations", c_uint64),
+        ("most_barriers", c_uint64),
+        ("barrier_places", c_uint64),
+        ("repeated_places", c_uint64),
         ("traffic", _MovedStruct * MOST_BUFFERS),
     )
 
@@ -297,7 +313,11 @@ _LARGEST = 2**32 - 1
 
 
 class KernelProgram:
-    """A kernel that is compiled for this processor; `checked` watches and counts its accesses."""
+    """A kernel that is compiled for this processor; `checked` watches and counts its accesses.
+
+    `counters` are the names of counters in the library, by the type whose operations they count:
+    each run takes and returns them.
+    """
 
     def __init__(
         self,
@@ -308,6 +328,7 @@ class KernelProgram:
         *,
         checked: bool,
     ) -> None:
+        self.counters: Mapping[str, str] = {}
         self.kernel = kernel
         self.parameters = parameters
         self.checked = checked
@@ -385,7 +406,13 @@ class KernelProgram:
             raise KernelError(
                 f"{self.kernel.file} writes outside the buffer {overrun_name!r}.", hint=_WHERE
             )
-        return self._statistics(counts, bound)
+        operation_counts = map(self.take_counter, self.counters.values())
+        return replace(
+            self._statistics(counts, bound),
+            grid=grid,
+            threadgroup=threadgroup,
+            operations=dict(zip(self.counters, operation_counts, strict=True)),
+        )
 
     def _bound(self, buffers: Mapping[str, Array]) -> _BoundArrays:
         """Bind arrays; raise UsageError if one is missing, unknown, or does not fit."""
@@ -450,7 +477,15 @@ class KernelProgram:
                 traffic[parameter.name] = BufferTraffic(moved.loaded, moved.stored, touched)
         idle_groups = counts.idle_groups if self.checked else None
         return Statistics(
-            counts.barriers, counts.simd_operations, counts.threadgroup_bytes, traffic, idle_groups
+            counts.barriers,
+            counts.simd_operations,
+            counts.threadgroup_bytes,
+            traffic,
+            idle_groups,
+            counts.partial_operations,
+            counts.most_barriers,
+            counts.barrier_places,
+            counts.repeated_places,
         )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import psutil
 
 from tracekit.base import InputError, UsageError, files, tolerances
-from tracekit.lab.msl.compile import compile_kernel
+from tracekit.lab.msl.counting import compile_as_asked
 from tracekit.lab.msl.edits import Constant, KernelText, with_includes, without_comments
 from tracekit.lab.msl.program import Array, KernelProgram, Launched, ThreadOrder
 from tracekit.lab.msl.signature import Parameter, kernels_of
@@ -245,7 +245,7 @@ def metal_subject(file: Path, launch: LaunchWords, seed: int) -> VerifiedCase:
             raise UsageError(f"--expect {name}: there is no --buffer {name}.")
 
     def run(order: ThreadOrder, watched: bool) -> KernelOutput:
-        program = compile_kernel(kernel, checked=watched)
+        program = compile_as_asked(kernel, checked=watched)
         needed_parameters = _needed_buffers(program, buffers)
         written_names = [parameter.name for parameter in needed_parameters if parameter.writable]
         contents = _initial_contents(buffers, written_names)

@@ -9,12 +9,14 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from math import prod
 from typing import Any
 
 import mlx.core as mx
 import numpy as np
 
 from tracekit.base import InputError, KernelError, ToolError
+from tracekit.lab.msl.counting import counting_operations
 from tracekit.lab.msl.edits import KernelText
 from tracekit.lab.msl.lint import excerpt, find_clang, lint
 from tracekit.lab.msl.program import Array, Launched, ThreadOrder
@@ -70,11 +72,41 @@ class MovedBytes:
 
 
 @dataclass(frozen=True)
+class CountedLaunch:
+    """The exact counts of one launch of a kernel.
+
+    `threads`, `threadgroup` and `groups` are numbers of threads, of those of a whole threadgroup,
+    and of threadgroups. `threadgroup_memory` is in bytes, `barriers` the places of barriers that a
+    threadgroup met, `barriers_in_loops` those that it met again, and `barriers_met` how often it
+    met them in all. `simd_operations` are those of all simdgroups, `divergent_operations` those
+    that some lanes skipped. `loaded` and `stored` are bytes that all threads moved, `touched` the
+    bytes of buffers that they used. `operations` are those on floating-point numbers, None if
+    they were not counted.
+    """
+
+    kernel: str
+    threads: int
+    threadgroup: int
+    groups: int
+    threadgroup_memory: int
+    barriers: int
+    barriers_in_loops: int
+    barriers_met: int
+    simd_operations: int
+    divergent_operations: int
+    loaded: int
+    stored: int
+    touched: int
+    operations: int | None = None
+
+
+@dataclass(frozen=True)
 class Verification:
     """All findings about one kernel in one case.
 
     `kernels` are the functions that were launched, in running order. There is a verdict for every
-    question, and `traffic` has the bytes moved launch by launch, if they were counted.
+    question, and `traffic` has the bytes moved launch by launch, if they were counted. `launches`
+    has the counts of each launch, in running order; empty for a kernel that was stopped.
     """
 
     name: str
@@ -82,6 +114,7 @@ class Verification:
     kernels: tuple[str, ...]
     verdicts: tuple[ProofVerdict, ...]
     traffic: tuple[MovedBytes, ...] = field(default=())
+    launches: tuple[CountedLaunch, ...] = field(default=())
 
     @property
     def defects(self) -> tuple[ProofVerdict, ...]:
@@ -183,9 +216,14 @@ _UNENDED = "did not end"
 
 
 def verify(
-    subject: VerifiedCase, orders: Sequence[ThreadOrder] = tuple(ThreadOrder)
+    subject: VerifiedCase,
+    orders: Sequence[ThreadOrder] = tuple(ThreadOrder),
+    *,
+    count_operations: bool = False,
 ) -> Verification:
     """Answer every question about a subject; each question that could not be asked has a reason.
+
+    `count_operations` runs it once more to count its operations, if there is a clang++.
 
     Raises:
         ToolError: There is no compiler here, or it cannot be run.
@@ -201,6 +239,9 @@ def verify(
     except KernelError as error:
         return _report_stop(subject, error, order)
     launches = watched.launches
+    counted_launches: Sequence[Launched] = ()
+    if count_operations:
+        counted_launches = _count_operations(subject, orders[0])
     kernels = tuple(launch.kernel.function for launch in launches)
     moved = _moved_bytes(launches)
     error = within_bound(answers, subject.expected, subject.bound)  # first: it compares shapes
@@ -218,7 +259,60 @@ def verify(
         error,
         loaded_as_modelled(moved, subject.loaded),
     )
-    return Verification(subject.name, subject.parameters, kernels, verdicts, moved)
+    return Verification(
+        subject.name,
+        subject.parameters,
+        kernels,
+        verdicts,
+        moved,
+        tuple(_count_launches(launches, counted_launches)),
+    )
+
+
+def _count_operations(subject: VerifiedCase, order: ThreadOrder) -> Sequence[Launched]:
+    """Run a subject with counters of operations; return no launch without a compiler for that."""
+    try:
+        with counting_operations():
+            return subject.launch(order, False).launches
+    except ToolError:
+        return ()
+
+
+def _count_launches(
+    launches: Sequence[Launched], counted_launches: Sequence[Launched]
+) -> Iterator[CountedLaunch]:
+    for place, launch in enumerate(launches):
+        statistics = launch.statistics
+        whole_sizes = list(map(min, statistics.grid, statistics.threadgroup))
+        groups = 1
+        for grid_side, group_side in zip(statistics.grid, whole_sizes, strict=True):
+            groups *= -(-grid_side // group_side)
+        loaded = 0
+        stored = 0
+        touched = 0
+        for traffic in statistics.traffic.values():
+            loaded += traffic.loaded
+            stored += traffic.stored
+            touched += traffic.touched
+        operations: int | None = None
+        if len(counted_launches) == len(launches):
+            operations = sum(counted_launches[place].statistics.operations.values())
+        yield CountedLaunch(
+            launch.kernel.function,
+            prod(statistics.grid),
+            prod(whole_sizes),
+            groups,
+            statistics.threadgroup_bytes,
+            statistics.barrier_places,
+            statistics.repeated_places,
+            statistics.most_barriers,
+            statistics.simd_operations,
+            statistics.partial_operations,
+            loaded,
+            stored,
+            touched,
+            operations,
+        )
 
 
 def _count_kernels(kernels: Sequence[str]) -> str:

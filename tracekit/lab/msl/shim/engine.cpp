@@ -100,6 +100,10 @@ static void add(Counts& to, const Counts& from) {
   to.simd_operations += from.simd_operations;
   to.idle_groups += from.idle_groups;
   to.threadgroup_bytes = std::max(to.threadgroup_bytes, from.threadgroup_bytes);
+  to.partial_operations += from.partial_operations;
+  to.most_barriers = std::max(to.most_barriers, from.most_barriers);
+  to.barrier_places = std::max(to.barrier_places, from.barrier_places);
+  to.repeated_places = std::max(to.repeated_places, from.repeated_places);
   for (unsigned i = 0; i < MOST_BUFFERS; ++i) {
     to.traffic[i].loaded += from.traffic[i].loaded;
     to.traffic[i].stored += from.traffic[i].stored;

@@ -27,6 +27,10 @@ struct Request {
 struct Counts {
   uint64_t barriers, simd_operations, threadgroup_bytes;
   uint64_t idle_groups;  // threadgroups that returned without an access, a barrier, an operation
+  uint64_t partial_operations;  // simd operations that some lanes skipped
+  // Of the threadgroup with the most: barriers that it met, their places in the text, and those
+  // of these places that it met again.
+  uint64_t most_barriers, barrier_places, repeated_places;
   Traffic traffic[MOST_BUFFERS];
 };
 

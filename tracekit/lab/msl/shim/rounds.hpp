@@ -29,9 +29,15 @@ inline std::string places(const Fiber* fibers, unsigned first, unsigned last) {
 }
 
 struct Rounds {
+  struct BarrierPlace {
+    unsigned line, column;
+    uint64_t meetings;
+  };
+
   Worker& worker;
   Fiber* fibers;
   unsigned threads;
+  std::vector<BarrierPlace> barriers;
 
   explicit Rounds(Worker& worker)
       : worker(worker), fibers(worker.fibers.data()), threads(worker.group.threads) {}
@@ -44,18 +50,44 @@ struct Rounds {
         if (!run_simdgroup(simdgroup)) return false;
       }
       const unsigned done = count(State::done);
-      if (done == threads) return true;
+      if (done == threads) {
+        count_barriers();
+        return true;
+      }
       if (done > 0 || !all_at_one_barrier()) {
         return complain("divergent threadgroup_barrier (not reached by every thread of the "
                         "threadgroup):", 0, threads);
       }
       ++worker.counts.barriers;
+      note_barrier(fibers[0].site);
       for (unsigned i = 0; i < threads; ++i) fibers[i].state = State::ready;
     }
     return complain("stopped", 0, 0);
   }
 
  private:
+  void note_barrier(const Site& site) {
+    for (BarrierPlace& place : barriers) {
+      if (place.line == site.line() && place.column == site.column()) {
+        ++place.meetings;
+        return;
+      }
+    }
+    barriers.push_back({unsigned(site.line()), unsigned(site.column()), 1});
+  }
+
+  void count_barriers() {
+    Counts& counts = worker.counts;
+    uint64_t meetings = 0, repeated = 0;
+    for (const BarrierPlace& place : barriers) {
+      meetings += place.meetings;
+      repeated += place.meetings > 1;
+    }
+    counts.most_barriers = std::max(counts.most_barriers, meetings);
+    counts.barrier_places = std::max(counts.barrier_places, uint64_t(barriers.size()));
+    counts.repeated_places = std::max(counts.repeated_places, repeated);
+  }
+
   bool run_simdgroup(unsigned simdgroup) {
     const unsigned first = simdgroup * LANES, last = std::min(first + LANES, threads);
     while (true) {
@@ -68,9 +100,12 @@ struct Rounds {
       const Fiber* leader = first_waiting(first, last);
       if (leader == nullptr) return true;
       const uint32_t mask = waiting_with(*leader, first, last);
-      if (!is_whole(mask, first, last) && !worker.launch.request.lenient) {
-        return complain("divergent simdgroup operation (lanes of one simdgroup are at "
-                        "different places):", first, last);
+      if (!is_whole(mask, first, last)) {
+        if (!worker.launch.request.lenient) {
+          return complain("divergent simdgroup operation (lanes of one simdgroup are at "
+                          "different places):", first, last);
+        }
+        ++worker.counts.partial_operations;
       }
       publish(worker.simdgroups[simdgroup], mask, first);
       ++worker.counts.simd_operations;
