@@ -222,7 +222,7 @@ int main() {
   for (int i = 0; i < 130; ++i) a[i] = i % 5;
   tracekit::Buffer buffers[] = {{(char*)a, sizeof(a), nullptr}, {(char*)out, sizeof(out), nullptr}};
   for (int order = 0; order < 3; ++order) {
-    tracekit::Request request{{130, 1, 1}, {64, 1, 1}, order, 2, 1, 0, 2, 0,
+    tracekit::Request request{{130, 1, 1}, {64, 1, 1}, order, 2, 1, 0, 255, 2, 0,
                               buffers, nullptr, &stop};
     static tracekit::Counts counts;
     char message[4096];
