@@ -1,7 +1,8 @@
 """Exports of made-up programs, played through the command line: what repeats, and what is said.
 
 Each is a program that people run: questions and answers, training with validation, a model layer by
-layer, steps that grow. What must be said of it was written down before it was played.
+layer, steps that grow. What must be said of it was written down before it was played. A case
+between two others, or one that differs from another in two ways at once, is in the tier `campaign`.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,6 +18,11 @@ from stock import Stock, jitter
 MS = 1_000.0
 GIB = 1 << 30
 RHYTHM = {"step-spikes", "irregular-cadence"}
+
+
+def in_campaigns(*values: object, id: str | None = None) -> Any:  # noqa: A002  as pytest.param
+    """Return a case of the tier `campaign`."""
+    return pytest.param(*values, id=id, marks=pytest.mark.campaign)
 
 
 @pytest.fixture
@@ -71,7 +77,8 @@ def test_the_prefill_of_six_questions_is_not_a_spike_and_a_pause_is_nobodys_faul
 
 
 @pytest.mark.parametrize(
-    ("training", "validation", "buffers", "rounds"), [(20, 10, 4, 12), (5, 3, 1, 30), (8, 2, 2, 20)]
+    ("training", "validation", "buffers", "rounds"),
+    [(20, 10, 4, 12), (5, 3, 1, 30), in_campaigns(8, 2, 2, 20)],
 )
 def test_validation_after_every_so_many_steps_is_named_as_groups_that_come_again(
     training: int, validation: int, buffers: int, rounds: int, played: Callable[..., Any]
@@ -114,7 +121,7 @@ def test_eight_equal_blocks_on_a_device_that_never_idles_have_an_even_rhythm(
     assert not rules(played(stock)) & RHYTHM
 
 
-@pytest.mark.parametrize(("longer", "noise"), [(3, 0.02), (8, 0.02), (8, 0.2)])
+@pytest.mark.parametrize(("longer", "noise"), [(3, 0.02), in_campaigns(8, 0.02), (8, 0.2)])
 def test_48_layers_are_not_iterations_where_every_48th_is_longer(
     longer: float, noise: float, result_of: Callable[..., Any]
 ) -> None:
@@ -280,7 +287,7 @@ def jumping(*, falls: bool = False) -> dict[str, Any]:
     return stock.tables()
 
 
-@pytest.mark.parametrize("middle", [40, 60, 80])
+@pytest.mark.parametrize("middle", [in_campaigns(40), 60, in_campaigns(80)])
 def test_a_gradual_rise_is_neither_a_jump_nor_a_line(
     middle: int, played: Callable[..., Any]
 ) -> None:
@@ -324,8 +331,12 @@ def draw_frames(period: float, spread: float, *, presents: float = 1.0) -> Stock
 
 @pytest.mark.parametrize(
     ("period", "spread", "presents"),
-    [(13_500, 0.15, 1.0), (13_500, 0.0, 1.0), (16_667, 0.15, 1.0), (16_667, 0.15, 0.5)],
-    ids=["uneven, at no rate", "even, at no rate", "uneven", "half are shown, uneven"],
+    [
+        in_campaigns(13_500, 0.15, 1.0, id="uneven, at no rate"),
+        pytest.param(13_500, 0.0, 1.0, id="even, at no rate"),
+        pytest.param(16_667, 0.15, 1.0, id="uneven"),
+        pytest.param(16_667, 0.15, 0.5, id="half are shown, uneven"),
+    ],
 )
 def test_frames_are_not_paced_by_a_display_unless_they_are_even_and_at_its_rate(
     period: float, spread: float, presents: float, played: Callable[..., Any]
