@@ -213,7 +213,7 @@ _DAYS = NightAxis(tuple(f"1970-01-{day:02}T00:00:00+00:00" for day in range(1, 1
 
 
 def test_tags_do_not_cover_one_another_and_their_words_are_redacted(golden: Golden) -> None:
-    marks = pictures.nights(
+    marks = pictures.draw_marks(
         [Mark(1 + n, 5, state, "a night") for n, state in enumerate(CourseState)]
     )
     panel = TrendPanel("Values", 150, linear("", 0, 10, "{:g}".format), (marks,))
@@ -238,9 +238,9 @@ def test_tags_do_not_cover_one_another_and_their_words_are_redacted(golden: Gold
 
 
 def test_a_line_ends_at_the_edge_and_a_point_alone_has_none() -> None:
-    [element] = pictures.lines([[(5, -100), (5, 100)], [], [(7, 1)]], "limit")(PLANE)
+    [element] = pictures.draw_lines([[(5, -100), (5, 100)], [], [(7, 1)]], "limit")(PLANE)
     assert element.get("d") == "M50.0 50.0L50.0 0.0"
-    assert list(pictures.lines([[(1, 1)]], "median")(PLANE)) == []
+    assert list(pictures.draw_lines([[(1, 1)]], "median")(PLANE)) == []
 
 
 def test_words_of_change_points_do_not_cover_one_another() -> None:
@@ -281,6 +281,8 @@ def test_a_drift_is_a_bracket_over_its_nights_and_a_line_that_slopes() -> None:
 
 
 def test_every_ending_has_a_shape_of_its_own() -> None:
-    shapes = pictures.nights([Mark(5, 2, state, "words") for state in (*CourseState, None)])(PLANE)
+    shapes = pictures.draw_marks([Mark(5, 2, state, "words") for state in (*CourseState, None)])(
+        PLANE
+    )
     shape_facts = {(shape.tag, shape.get("d"), shape.get("r")) for shape in shapes}
     assert len(shape_facts) == len(CourseState) + 1

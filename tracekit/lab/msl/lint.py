@@ -7,7 +7,7 @@ distinguished from a mistake. `metal_rules` has further rules, for constructs th
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from shutil import which
@@ -21,14 +21,19 @@ _DECLARATIONS = Path(__file__).parent / "opencl"
 _SCALARS = "bool char uchar short ushort int uint long ulong half float bfloat"
 _OWN_NAMES = ("Limits", "complex64_t", "ceildiv", "log1p", "elem_to_loc")
 
+# `#include <metal_stdlib>`
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(?:include|import|line|pragma)\b[^\n]*", re.MULTILINE)
+# `[[function_constant(0)]]` of `constant bool has_mask [[function_constant(0)]];`
 _CONSTANT = re.compile(r"\[\[\s*function_constant\s*\([^()]*\)\s*\]\](?=\s*;)")
+# `[[buffer(0)]]`
 _ATTRIBUTE = re.compile(r"\[\[.*?\]\]", re.DOTALL)
+# `threadgroup float tile[4], sum;`, with a type such as `metal::vec<T, 4>`
 _DECLARED = re.compile(
     r"\bthreadgroup\s+"
     r"(?P<type>(?!alignas)(?:unsigned\s+|volatile\s+)*[\w:]+(?:\s*<[^;<>()]*(?:<[^<>]*>[^;<>]*)?>)?)"
     r"\s+(?P<names>\w+\s*(?:\[[^;\[\]]*\]\s*)*(?:,\s*\w+\s*(?:\[[^;\[\]]*\]\s*)*)*);"
 )
+# `tile[4], ` of these names
 _DECLARATOR = re.compile(r"(\w+)\s*((?:\[[^\[\]]*\]\s*)*)(?:,\s*)?")
 
 
@@ -52,7 +57,9 @@ def as_opencl(text: str, function: str, template: str, file: str) -> str:
     return f'#line 1 "{file}"\n{code}\n{instantiation}'
 
 
+# `constexpr`, `static_assert`, or a line of the preprocessor
 _EVALUATED = re.compile(r"\b(?:constexpr|static_assert)\b|^\s*#")
+# `2.5` of `2.5f`, `1.` of `1.e-3`
 _LITERAL = re.compile(r"(?<![\w.])(\d*)\.(\d*)(?=(?:[eE][-+]?\d+)?[fF]?(?![\w.]))")
 
 
@@ -127,6 +134,7 @@ def _make_references(text: str, match: re.Match[str], file: str) -> str:
     return f'{references}\n#line {line} "{file}"\n{indent}'
 
 
+# Versions of clang that are looked for under names such as clang-19; the oldest one is required.
 OLDEST = 14
 NEWEST = 40
 
@@ -151,28 +159,36 @@ _WITH_BFLOAT = "x86_64-linux-gnu"  # a target that has the type
 _WITHOUT_BFLOAT = "spir64"
 _KERNEL = "<kernel>"
 _OWN = "<tracekit>"
-_SAID = re.compile(r"^(<\w+>):(\d+):(\d+): (?:fatal )?(error|note|warning): (.*)$", re.MULTILINE)
+# Messages of clang 19, each with a sample:
+# <kernel>:1:60: error: assigning '__local float *__private' to '__global float *' changes address …
+_MESSAGE = re.compile(r"^(<\w+>):(\d+):(\d+): (?:fatal )?(error|note|warning): (.*)$", re.MULTILINE)
 _SPACES = {
     "__global": "device",
     "__local": "threadgroup",
     "__constant": "constant",
     "__private": "thread",
 }
+# use of undeclared identifier 'undeclared'; unknown type name 'foo_t'
 _UNKNOWN = re.compile(
     r"use of undeclared identifier|unknown type name|no template named|no type named"
     r"|no member named '\w+' in namespace|invalid conversion between ext-vector|undefined template"
 )
+# assigning 'threadgroup float *thread' to 'device float *' changes address space of pointer
 _MIXED = re.compile(
     r"address space|use of type 'double'"
     r"|'[^']*\b(?:device|threadgroup|constant|thread)\b[^']*[*&\[]"
 )
+# expected ';' after expression
 _BROKEN = re.compile(
     r"expected |extraneous |unterminated |missing |invalid suffix|unmatched |indirection requires"
 )
+# implicit conversion loses floating-point precision: 'device float' to 'bfloat' (aka '__bf16')
 _TO_BFLOAT = re.compile(r"implicit conversion .*loses.* to '[^']*(?:__bf16|bfloat)")
 _IMPLICIT = "a float becomes a bfloat without a conversion: write `bfloat(…)`"
 _COMPUTED = "a bfloat takes the result of arithmetic in float: whether Metal converts it is unknown"
+# warning: 'tracekit_threadgroup<float[4], 16UL>' is deprecated
 _SHARED = re.compile(r"'tracekit_threadgroup<.*, (\d+)U?L*>' is deprecated", re.DOTALL)
+# in instantiation of function template specialization 'g<float>' requested here
 _INSTANTIATION = re.compile(r"in instantiation of function template specialization '(.*)' request")
 _NARROWING = "void f(device float* a, device bfloat* b) { b[0] = a[0]; }"
 _GOOD = "void f(device float* a, threadgroup float* b) { b[0] = a[0]; }"
@@ -318,21 +334,24 @@ def _judge(clang: str, text: str, program: str) -> ClangMessages:
 
 def _run_clang(clang: str, text: str, program: str, *, has_bfloat: bool) -> ClangMessages:
     target = _WITH_BFLOAT if has_bfloat else _WITHOUT_BFLOAT
-    words = prelude(text, has_bfloat=has_bfloat)
-    done = run_compiler(
-        [clang, "-target", target, *_ARGUMENTS], f'#line 1 "{_OWN}"\n{words}\n{program}'
-    )
-    if done.returncode != 0 and not _SAID.search(done.stderr):
-        words = " ".join(done.stderr.split())[:300]
-        raise ToolError(f"{clang} ended with {done.returncode}: {words or 'no word'}")
+    declarations = prelude(text, has_bfloat=has_bfloat)
+    source = f'#line 1 "{_OWN}"\n{declarations}\n{program}'
+    done = run_compiler([clang, "-target", target, *_ARGUMENTS], source)
+    if done.returncode != 0 and not _MESSAGE.search(done.stderr):
+        failure = " ".join(done.stderr.split())[:300]
+        raise ToolError(f"{clang} ended with {done.returncode}: {failure or 'no word'}")
     return _read_messages(done.stderr)
 
 
 def _read_messages(stderr: str) -> ClangMessages:
-    """Return each message once, in Metal's words, an error with its reason."""
+    """Return each message once, in Metal's words, an error with its reason.
+
+    Notes follow the error or warning that they explain. An error outside the kernel's own text has
+    line and column 0. Of the notes of an error, the first one that names a candidate is its reason.
+    """
     messages = ClangMessages()
-    last_error: Complaint | None = None
-    for file, line, column, kind, raw_message in _SAID.findall(stderr):
+    last_error: Complaint | None = None  # the one that the next notes explain
+    for file, line, column, kind, raw_message in _MESSAGE.findall(stderr):
         message = re.sub("|".join(_SPACES), lambda word: _SPACES[word[0]], raw_message)
         if kind == "warning":
             last_error = None
@@ -346,8 +365,8 @@ def _read_messages(stderr: str) -> ClangMessages:
         elif last_error is not None and last_error in messages.complaints:
             if "candidate" in message:
                 del messages.complaints[last_error]
-                words = f"{last_error.message} ({message})"
-                messages.complaints.setdefault(Complaint(last_error.line, last_error.column, words))
+                explained = replace(last_error, message=f"{last_error.message} ({message})")
+                messages.complaints.setdefault(explained)
                 last_error = None
         else:
             _note_instantiation(messages, message)
@@ -359,8 +378,9 @@ def _note_warning(messages: ClangMessages, line: int, column: int, message: str)
     if shared is not None:
         messages.shared.append((line, messages.instantiation, int(shared[1])))
     elif _TO_BFLOAT.match(message):
-        words = _COMPUTED if "when assigning computation result" in message else _IMPLICIT
-        messages.narrowed.setdefault(Complaint(line, column, words))
+        is_computed = "when assigning computation result" in message
+        complaint = Complaint(line, column, _COMPUTED if is_computed else _IMPLICIT)
+        messages.narrowed.setdefault(complaint)
 
 
 def _note_instantiation(messages: ClangMessages, message: str) -> None:

@@ -67,14 +67,14 @@ def trend(
     fitted = _Fitted(scaled, limit, _deviation(scaled, limit), tuple(places), scale)
     stretches = _stretches(fitted)
     for _ in range(_REFITS):
-        closer = _look_closer(fitted, stretches)
-        if closer is None:
+        refitted = _with_smaller_deviation(fitted, stretches)
+        if refitted is None:
             break
-        fitted = closer
+        fitted = refitted
         stretches = _stretches(fitted)
     if _has_drift(stretches):
-        fitted = _settle(fitted, scaled, stretches)
-    return _trend(fitted, stretches)
+        fitted = _with_deviation_of(stretches, fitted, scaled)
+    return _make_changes(fitted, stretches)
 
 
 def _has_drift(stretches: Sequence[Stretch]) -> bool:
@@ -122,19 +122,36 @@ def _deviation(values: Floats, limit: float) -> float:
     return max(deviations)
 
 
-def _look_closer(fitted: _Fitted, stretches: Sequence[Stretch]) -> _Fitted | None:
-    """Return the same with a deviation that hides less; None if it was close enough.
+def _residual_deviation(fitted: _Fitted, values: Floats, stretches: Sequence[Stretch]) -> float:
+    """Return the deviation of a night by the residuals of stretches, at least the floor.
+
+    `values` are those of the stretches only.
+    """
+    return max(left_over(values, stretches), _FLOOR * fitted.limit)
+
+
+def _with_smaller_deviation(fitted: _Fitted, stretches: Sequence[Stretch]) -> _Fitted | None:
+    """Return the series with the deviation that its stretches leave, to cut it again by that.
 
     If many nights change, neighbours differ by that too, and the deviation of a night looks larger
-    than it is. The residuals of the stretches are nearer to it.
+    than it is. Return None if cutting again is of no use: the series is one level stretch, or its
+    residuals are at least the share `_CLOSE` of the deviation.
     """
     if len(stretches) == 1 and not stretches[0].rate:
         return None
-    residual = left_over(fitted.values, stretches)
-    deviation = max(residual, _FLOOR * fitted.limit)
+    deviation = _residual_deviation(fitted, fitted.values, stretches)
     if deviation >= _CLOSE * fitted.deviation:
         return None
     return replace(fitted, deviation=deviation)
+
+
+def _with_deviation_of(stretches: Sequence[Stretch], fitted: _Fitted, values: Floats) -> _Fitted:
+    """Return the series with the deviation that drifts leave, if it is less, to judge jumps by.
+
+    Unlike `_with_smaller_deviation`, it takes any smaller deviation: the series is not cut again.
+    """
+    deviation = _residual_deviation(fitted, values, stretches)
+    return replace(fitted, deviation=min(fitted.deviation, deviation))
 
 
 def _stretches(fitted: _Fitted) -> list[Stretch]:
@@ -226,17 +243,10 @@ def _drifting(fitted: _Fitted, begin: int, end: int) -> list[Stretch]:
         stretches.append(_line(fitted, stretch_begin, stretch_end, rate))
     if not _has_drift(stretches):
         return []
-    closer = _settle(fitted, fitted.values[begin:end], stretches)
+    settled = _with_deviation_of(stretches, fitted, fitted.values[begin:end])
     merged = _merge(stretches, fitted)
-    bent = [_lasting(closer, each) for each in _bent(closer, merged)]
+    bent = [_lasting(settled, each) for each in _bent(settled, merged)]
     return bent if _has_drift(bent) else []
-
-
-def _settle(fitted: _Fitted, values: Floats, stretches: Sequence[Stretch]) -> _Fitted:
-    """Return the same with the residuals of drifts as the deviation, if that is less."""
-    residual = left_over(values, stretches)
-    deviation = max(residual, _FLOOR * fitted.limit)
-    return replace(fitted, deviation=min(fitted.deviation, deviation))
 
 
 def _lasting(fitted: _Fitted, stretch: Stretch) -> Stretch:
@@ -333,8 +343,8 @@ def _merge(stretches: Sequence[Stretch], fitted: _Fitted) -> list[Stretch]:
         stretches[closest_place : closest_place + 2] = [joined]
 
 
-def _trend(fitted: _Fitted, stretches: Sequence[Stretch]) -> Changes:
-    """Return the steps between stretches, and the drifts that no step divides."""
+def _make_changes(fitted: _Fitted, stretches: Sequence[Stretch]) -> Changes:
+    """Return the steps between stretches, and the drifts: stretches in a row without a step."""
     level_steps: list[LevelStep] = []
     drifts: list[list[Stretch]] = []
     previous_stretch = None
@@ -359,13 +369,21 @@ def _is_step(fitted: _Fitted, previous_stretch: Stretch, next_stretch: Stretch) 
     if previous_stretch.rate == next_stretch.rate == 0:
         return True
     jump = abs(_jump(previous_stretch, next_stretch))
-    previous_variance = 4 / (previous_stretch.end - previous_stretch.begin)
-    next_variance = 4 / (next_stretch.end - next_stretch.begin)
-    doubt = (previous_variance + next_variance) ** 0.5
+    doubt = (_variance_at_end(previous_stretch) + _variance_at_end(next_stretch)) ** 0.5
     steepest_rate = max(abs(previous_stretch.rate), abs(next_stretch.rate))
     drifted = _DRIFTED * steepest_rate
     sure_jump = _SURE_JUMP * doubt * fitted.deviation
     return jump >= max(fitted.limit, drifted, sure_jump)
+
+
+def _variance_at_end(stretch: Stretch) -> float:
+    """Return the variance of a fitted line at its first or last night, that of a night being 1.
+
+    By least squares a line through n evenly spaced nights has the variance 1/n + d² / S at the
+    distance d from its middle, where S = n (n² - 1) / 12. At its end, d = (n - 1) / 2, that is
+    (4 n - 2) / (n (n + 1)), or nearly 4 / n.
+    """
+    return 4 / (stretch.end - stretch.begin)
 
 
 def _jump(previous_stretch: Stretch, next_stretch: Stretch) -> float:

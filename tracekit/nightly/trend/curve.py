@@ -33,8 +33,8 @@ from tracekit.nightly.trend.picture import (
     Picture,
     TrendPanel,
     draw_changes,
-    lines,
-    nights,
+    draw_lines,
+    draw_marks,
 )
 from tracekit.pages import chart, text
 
@@ -44,6 +44,7 @@ _COMPACT = 360
 _HIGH = 150
 _FLAT = 110
 _LEAST_SPAN = 0.04  # of the median: noise is not drawn as if it were much
+_OF_95_PERCENT = 1.96  # standard deviations: half of an interval of 95 % of a normal distribution
 _LAST_NIGHT = 0.5  # of a night: how far the expected range goes beyond the last night
 
 _Line = Sequence[tuple[float, float]]  # places and values
@@ -72,16 +73,16 @@ def summary_of(curve: Curve) -> str:
         if point.value is not None:
             known_points.append(point)
             values.append(point.value)
-    nights = format_count(len(series.points), "night")
+    count_words = format_count(len(series.points), "night")
     if not known_points:
-        return f"{nights}, none with a value."
+        return f"{count_words}, none with a value."
     lowest = units.quantity(min(values), series.unit)
     highest = units.quantity(max(values), series.unit)
     span = _describe_span(lowest, highest)
     last_point = known_points[-1]
     last_value = _describe_point(series, last_point)
     latest = f"the last, of {day(last_point.at)}, {last_value}"
-    sentences = [f"{nights}, {len(known_points)} with a value, {span}; {latest}."]
+    sentences = [f"{count_words}, {len(known_points)} with a value, {span}; {latest}."]
     for step in curve.trend.steps:
         step_time = series.points[step.index].at
         night = night_words(curve.course, step_time)
@@ -97,7 +98,7 @@ def summary_of(curve: Curve) -> str:
         dates = days(first_time, last_time)
         words = f"Drifted in nights {numbers} ({dates}), {rate_words(series, ramp)}"
         sentences.append(_end_with_way(words, series, ramp.change))
-    sentences += _total(curve)
+    sentences += _describe_total(curve)
     return " ".join(sentences)
 
 
@@ -133,7 +134,7 @@ def _describe_point(series: Series, point: Point) -> str:
     return f"{value}, {change} from the reference"
 
 
-def _total(curve: Curve) -> Iterator[str]:
+def _describe_total(curve: Curve) -> Iterator[str]:
     """Yield the sum of the changes of all nights, if the reference moves along."""
     series = curve.series
     if not moves(series):
@@ -141,13 +142,13 @@ def _total(curve: Curve) -> Iterator[str]:
     anchors = anchors_of(series, curve.course.anchors)
     night_levels = levels(series, anchors)
     if len(night_levels.nights) > 1:
-        nights = np.eye(len(night_levels.nights))
-        last_night = nights[-1]
-        change, deviation = night_levels.total(last_night)
+        weights = np.zeros(len(night_levels.nights))
+        weights[-1] = 1.0  # the level of the last night alone
+        change, deviation = night_levels.total(weights)
+        half_width = _OF_95_PERCENT * deviation
         middle = plain_change(change, series.scale)
-        half_width = 1.96 * deviation
         lower_end = plain_change(change - half_width, series.scale)
-        upper_end = plain_change(change + 1.96 * deviation, series.scale)
+        upper_end = plain_change(change + half_width, series.scale)
         total_words = series.formatter.format_change(middle, lower_end, upper_end)
         first_place = night_levels.nights[0]
         since = day(series.points[first_place].at)
@@ -160,14 +161,17 @@ def picture_of(curve: Curve) -> Picture:
     width = _WIDE if series.gated else _COMPACT
     compared = series.gated and any(point.change is not None for point in series.points)
     if compared:
-        panels: tuple[TrendPanel, ...] = (_changes(curve), _values(curve, _FLAT, dates=False))
+        panels: tuple[TrendPanel, ...] = (
+            _make_panel_of_changes(curve),
+            _make_panel_of_values(curve, _FLAT, has_trend=False),
+        )
     elif series.gated:
-        panels = (_values(curve, _HIGH, dates=True),)
+        panels = (_make_panel_of_values(curve, _HIGH, has_trend=True),)
     else:
-        panels = (_values(curve, _FLAT, dates=True),)
+        panels = (_make_panel_of_values(curve, _FLAT, has_trend=True),)
     title = f"{series.capture}: {text.heading(series.metric)}"
     summary = summary_of(curve)
-    lane = (nights(list(_lane(curve))),)
+    lane = (draw_marks(list(_iter_lane_marks(curve))),)
     return Picture(
         title=title,
         summary=summary,
@@ -179,7 +183,8 @@ def picture_of(curve: Curve) -> Picture:
     )
 
 
-def _changes(curve: Curve) -> TrendPanel:
+def _make_panel_of_changes(curve: Curve) -> TrendPanel:
+    """Return the panel of changes against the reference, with those that are expected."""
     series = curve.series
     stretches = list(_expected_stretches(curve))
     reach: list[float] = []
@@ -204,15 +209,15 @@ def _changes(curve: Curve) -> TrendPanel:
         title = f"{title}; dashed: limit {allowed}"
     limit = f"Beyond this line a change for the worse matters: {allowed} from the expected change"
     axis = chart.linear("", min(reach), max(reach), series.formatter.change)
-    drawn_changes = _drawn(
+    drawn_changes = _draw_points(
         curve, lambda point: point.change, lambda point: (point.low, point.high), RADIUS
     )
     shapes = (
-        lines(band, "band", end="Z"),
-        lines(limit_lines, "limit", limit),
-        lines(zero_lines, "zero"),
+        draw_lines(band, "band", end="Z"),
+        draw_lines(limit_lines, "limit", limit),
+        draw_lines(zero_lines, "zero"),
         *drawn_changes,
-        _dates(curve),
+        _draw_trend(curve),
     )
     return TrendPanel(
         title,
@@ -222,7 +227,8 @@ def _changes(curve: Curve) -> TrendPanel:
     )
 
 
-def _values(curve: Curve, height: float, *, dates: bool) -> TrendPanel:
+def _make_panel_of_values(curve: Curve, height: float, *, has_trend: bool) -> TrendPanel:
+    """Return the panel of medians and references; `has_trend` adds the steps and drifts."""
     series = curve.series
     references: list[float] = []
     values: list[float] = []
@@ -237,21 +243,21 @@ def _values(curve: Curve, height: float, *, dates: bool) -> TrendPanel:
     title = "Median" if series.gated else ""
     if references and series.gated:
         title = f"{title}; dashed: reference"
-    reference_runs = _runs(curve, lambda point: point.reference)
-    drawn_values = _drawn(
+    reference_runs = _find_runs(curve, lambda point: point.reference)
+    drawn_values = _draw_points(
         curve, lambda point: point.value, lambda point: (point.least, point.most), 2.6
     )
     shapes = [
-        lines(reference_runs, "reference"),
+        draw_lines(reference_runs, "reference"),
         *drawn_values,
     ]
-    if dates:
-        shapes.append(_dates(curve))
-    axis = _upward(series, references + values)
+    if has_trend:
+        shapes.append(_draw_trend(curve))
+    axis = _make_value_axis(series, references + values)
     return TrendPanel(title, height, axis, tuple(shapes))
 
 
-def _upward(series: Series, reach: Sequence[float]) -> chart.Axis:
+def _make_value_axis(series: Series, reach: Sequence[float]) -> chart.Axis:
     """Return the axis of medians, with half of their span on both sides for their spreads."""
     low = min(reach)
     high = max(reach)
@@ -287,7 +293,7 @@ def _expected_stretches(curve: Curve) -> Iterator[tuple[float, float, _ExpectedE
     for fared in fared_nights:
         places.append(curve.x.place(fared.at))
         judged = fared.find_judgement(curve.series.metric)
-        edges.append(_edges(judged))
+        edges.append(_find_edges(judged))
     places.append(places[-1] + _LAST_NIGHT)
     groups = groupby(range(len(edges)), key=edges.__getitem__)
     for stretch_edges, group in groups:
@@ -296,7 +302,7 @@ def _expected_stretches(curve: Curve) -> Iterator[tuple[float, float, _ExpectedE
             yield places[indexes[0]], places[indexes[-1] + 1], stretch_edges
 
 
-def _edges(judged: Judged | None) -> _ExpectedEdges | None:
+def _find_edges(judged: Judged | None) -> _ExpectedEdges | None:
     """Return the range of changes that is expected of a night."""
     if judged is None or judged.expected is None:
         return None
@@ -312,7 +318,7 @@ def _edges(judged: Judged | None) -> _ExpectedEdges | None:
     return _ExpectedEdges(low, high, limit)
 
 
-def _drawn(curve: Curve, pick: _Pick, ends: _Ends, radius: float) -> Iterator[chart.Shape]:
+def _draw_points(curve: Curve, pick: _Pick, ends: _Ends, radius: float) -> Iterator[chart.Shape]:
     """Yield spreads, the line through the nights, levels between change points, and marks."""
     spreads: list[_Line] = []
     for point in curve.series.points:
@@ -321,10 +327,10 @@ def _drawn(curve: Curve, pick: _Pick, ends: _Ends, radius: float) -> Iterator[ch
             place = curve.x.place(point.at)
             line = ((place, low), (place, high))
             spreads.append(line)
-    yield lines(spreads, "spread")
-    yield lines(_runs(curve, pick), "median")
-    yield lines(_iter_level_lines(curve, pick), "level")
-    yield nights(list(_marks(curve, pick)), radius)
+    yield draw_lines(spreads, "spread")
+    yield draw_lines(_find_runs(curve, pick), "median")
+    yield draw_lines(_iter_level_lines(curve, pick), "level")
+    yield draw_marks(list(_iter_marks(curve, pick)), radius)
 
 
 def _iter_level_lines(curve: Curve, pick: _Pick) -> Iterator[list[tuple[float, float]]]:
@@ -356,7 +362,7 @@ def _is_in_drift(night: int, ramps: Sequence[Ramp]) -> bool:
     return any(ramp.first_night <= night <= ramp.last_night for ramp in ramps)
 
 
-def _runs(curve: Curve, pick: _Pick) -> list[list[tuple[float, float]]]:
+def _find_runs(curve: Curve, pick: _Pick) -> list[list[tuple[float, float]]]:
     """Return the points between gaps: a night without a value is a gap, and no line crosses it."""
     place = curve.x.place
     values: dict[float, float | None] = {}
@@ -374,7 +380,8 @@ def _runs(curve: Curve, pick: _Pick) -> list[list[tuple[float, float]]]:
     return runs
 
 
-def _dates(curve: Curve) -> chart.Shape:
+def _draw_trend(curve: Curve) -> chart.Shape:
+    """Draw the steps and drifts of a series at their nights."""
     series = curve.series
     changes: list[tuple[float, float, str, str]] = []
     for step in curve.trend.steps:
@@ -394,7 +401,7 @@ def _dates(curve: Curve) -> chart.Shape:
     return draw_changes(sorted(changes))
 
 
-def _marks(curve: Curve, pick: _Pick) -> Iterator[Mark]:
+def _iter_marks(curve: Curve, pick: _Pick) -> Iterator[Mark]:
     """Yield the marks of a series' nights; of older nights only the striking ones."""
     fared_by_night = {fared.night.id: fared for fared in curve.course.fared if fared.night}
     points = curve.series.points
@@ -408,7 +415,7 @@ def _marks(curve: Curve, pick: _Pick) -> Iterator[Mark]:
         if value is None or (index < oldest_recent and is_plain):
             continue
         number = curve.course.number(point.at)
-        words = _words(curve.series, point, number)
+        words = _describe_mark(curve.series, point, number)
         fared = fared_by_night.get(point.night)
         href = ""
         if fared:
@@ -417,7 +424,7 @@ def _marks(curve: Curve, pick: _Pick) -> Iterator[Mark]:
         yield Mark(mark_place, value, state, words, href)
 
 
-def _words(series: Series, point: Point, number: int) -> str:
+def _describe_mark(series: Series, point: Point, number: int) -> str:
     date = moment_of(point.at)
     night_label = f"night {number}, {date:%d %b %Y %H:%M} UTC"
     parts = [f"{night_label}: {_describe_point(series, point)}"]
@@ -436,7 +443,7 @@ def _words(series: Series, point: Point, number: int) -> str:
     return "; ".join(parts)
 
 
-def _lane(curve: Curve) -> Iterator[Mark]:
+def _iter_lane_marks(curve: Curve) -> Iterator[Mark]:
     """Yield the marks of nights that have none above, or whose state cannot be seen there."""
     place = curve.x.place
     seen_places = {place(point.at) for point in curve.series.points if point.value is not None}

@@ -235,7 +235,7 @@ class Mark:
     href: str = ""
 
 
-def lines(
+def draw_lines(
     runs: Iterable[Sequence[tuple[float, float]]], name: str, words: str = "", *, end: str = ""
 ) -> chart.Shape:
     """Draw a line through each run of points; an `end` of "Z" closes each.
@@ -296,7 +296,7 @@ def draw_changes(changes: Sequence[tuple[float, float, str, str]]) -> chart.Shap
     return draw
 
 
-def nights(marks: Sequence[Mark], radius: float = RADIUS) -> chart.Shape:
+def draw_marks(marks: Sequence[Mark], radius: float = RADIUS) -> chart.Shape:
     """Draw a mark for each night, with its words, and its link if it has one."""
 
     def draw(plane: chart.Plane) -> Iterator[ET.Element]:
