@@ -213,7 +213,7 @@ DERIVED: Mapping[str, Callable[..., Any]] = {
     "waits": waits_table,
     "gaps": gaps_table,
     "gap_list": list_gaps,
-    "shares": by_cause,
+    "idle_by_cause": by_cause,
     "parties": by_party,
     "causes": causes_table,
     "meanwhile": meanwhile_table,

@@ -119,7 +119,7 @@ def habits_of(
     cpu_profile: pd.DataFrame | None,
     meanwhile: pd.DataFrame | None,
     savings: Savings | None,
-    shares: dict[Cause, int],
+    idle_by_cause: dict[Cause, int],
     encoders: pd.DataFrame | None,
     allocating: Allocating | None,
     pauses: pd.DataFrame | None,
@@ -146,7 +146,7 @@ def habits_of(
     encoding_rises = rising_encoding(buffers) is not None
     small_buffers = _are_small(buffers, iterations)
     busy_time = int(buffers["busy"].sum())
-    late_commit = _commits_late(shares, idle, per_wait)
+    late_commit = _commits_late(idle_by_cause, idle, per_wait)
     period = None
     if wait_gaps.count:
         period = load / wait_gaps.count
@@ -246,10 +246,10 @@ def rising_encoding(buffers: pd.DataFrame) -> TrendLine | None:
     return line if line.least_share >= _GROWS else None
 
 
-def _commits_late(shares: dict[Cause, int], idle: int, buffers: float | None) -> bool:
+def _commits_late(idle_by_cause: dict[Cause, int], idle: int, buffers: float | None) -> bool:
     """Return whether most idle time is that of a host that encodes one command buffer per wait."""
     has_one_buffer = buffers is not None and buffers <= MANY_WAITS
-    return has_one_buffer and shares[Cause.ENCODING] > _MOST * idle
+    return has_one_buffer and idle_by_cause[Cause.ENCODING] > _MOST * idle
 
 
 def _are_small(buffers: pd.DataFrame, iterations: pd.DataFrame | None) -> bool:

@@ -170,10 +170,10 @@ def _without_wait(cause: Cause, habits: Habits) -> Mechanism:
     return Mechanism.COMMIT_EARLIER
 
 
-def by_mechanism(shares: Mapping[Cause, int], habits: Habits) -> dict[Mechanism, int]:
+def by_mechanism(idle_by_cause: Mapping[Cause, int], habits: Habits) -> dict[Mechanism, int]:
     """Return the idle time behind each mechanism, in ns, the most first."""
     sums: dict[Mechanism, int] = {}
-    for cause, time in shares.items():
+    for cause, time in idle_by_cause.items():
         name = mechanism(cause, habits)
         sums[name] = sums.get(name, 0) + time
     longest_first = sorted(sums.items(), key=lambda item: -item[1])
@@ -218,7 +218,7 @@ NAMED_BY: Mapping[Mechanism, set[Mechanism]] = {
 
 
 def second_lever(
-    first_lever: Mechanism, shares: Mapping[Cause, int], habits: Habits
+    first_lever: Mechanism, idle_by_cause: Mapping[Cause, int], habits: Habits
 ) -> Mechanism | None:
     """Return the lever that is named next to the first; None if no other one matters.
 
@@ -226,8 +226,8 @@ def second_lever(
     fits the same facts: a wait may be slow if the host is not seen to do anything for a quarter
     of the idle time, and a boundary that is far longer than the device needs may be an event.
     """
-    idle = sum(shares.values())
-    mechanism_times = by_mechanism(shares, habits)
+    idle = sum(idle_by_cause.values())
+    mechanism_times = by_mechanism(idle_by_cause, habits)
     for name, time in mechanism_times.items():
         if name is not first_lever and time >= _SECOND * idle:
             if name in NAMED_BY.get(first_lever, ()):
@@ -235,19 +235,19 @@ def second_lever(
             return name
     if habits.small_buffers and first_lever in _WITH_SMALL_BUFFERS:
         return Mechanism.LAUNCHES_APART
-    return _lever_of_same_facts(first_lever, shares, habits)
+    return _lever_of_same_facts(first_lever, idle_by_cause, habits)
 
 
 def _lever_of_same_facts(
-    first_lever: Mechanism, shares: Mapping[Cause, int], habits: Habits
+    first_lever: Mechanism, idle_by_cause: Mapping[Cause, int], habits: Habits
 ) -> Mechanism | None:
     """Return the lever that would show by the same facts as the first, or None."""
     related_lever = _BESIDE.get(first_lever)
     is_shown = True
     if related_lever is Mechanism.SLOW_WAIT:
         unseen = 0 < habits.until_encoding <= _BRIEF and not habits.host_activity
-        host_share = shares.get(Cause.HOST, 0)
-        matters = host_share >= _SECOND * sum(shares.values())
+        host_share = idle_by_cause.get(Cause.HOST, 0)
+        matters = host_share >= _SECOND * sum(idle_by_cause.values())
         is_shown = unseen and matters
     elif related_lever is Mechanism.LATE_START:
         is_shown = habits.boundary >= _LONG_BOUNDARY

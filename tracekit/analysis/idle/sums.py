@@ -156,22 +156,22 @@ def longest_gaps(gaps: pd.DataFrame) -> tuple[Evidence, ...]:
     evidence: list[Evidence] = []
     for number in longest_first(merged_gaps.ends - merged_gaps.starts):
         rows = merged_gaps.rows_of(number)
-        shares = dict.fromkeys(Cause, 0)
+        lengths_by_cause = dict.fromkeys(Cause, 0)
         for cause, length in zip(causes[rows], merged_gaps.lengths[rows].tolist(), strict=True):
-            shares[Cause(cause)] += length
+            lengths_by_cause[Cause(cause)] += length
         start = int(merged_gaps.starts[number])
-        length = sum(shares.values())
-        words = _words(shares, length)
+        length = sum(lengths_by_cause.values())
+        words = _words(lengths_by_cause, length)
         evidence.append(Evidence("gpu_intervals", start, start + length, words))
     return tuple(evidence)
 
 
-def _words(shares: dict[Cause, int], length: int) -> str:
-    """Name the cause of a gap, and the second one if it matters, with their shares."""
-    ranked = sorted(shares, key=lambda cause: -shares[cause])
+def _words(lengths_by_cause: dict[Cause, int], length: int) -> str:
+    """Name the cause of a gap, and the second one if it matters, with their shares of the gap."""
+    ranked = sorted(lengths_by_cause, key=lambda cause: -lengths_by_cause[cause])
     first_cause, second = ranked[:2]
-    if shares[second] < _NAMED * length:
+    if lengths_by_cause[second] < _NAMED * length:
         return CAUSES[first_cause]
-    first_share = units.percent(shares[first_cause] / length)
-    second_share = units.percent(shares[second] / length)
+    first_share = units.percent(lengths_by_cause[first_cause] / length)
+    second_share = units.percent(lengths_by_cause[second] / length)
     return f"{CAUSES[first_cause]} {first_share}, {CAUSES[second]} {second_share}"

@@ -43,15 +43,17 @@ _SEEN_ANYWAY = (Cause.DRIVER, Cause.COMPILE, Cause.WIRING)  # without times of c
 
 
 def _idle_by(cause: Cause) -> Metric:
-    def measure(shares: dict[Cause, int], loaded: pd.DataFrame, causes: pd.DataFrame) -> float:
-        idle = sum(shares.values())
-        commits_unknown = idle > 0 and shares[Cause.UNATTRIBUTED] == idle
+    def measure(
+        idle_by_cause: dict[Cause, int], loaded: pd.DataFrame, causes: pd.DataFrame
+    ) -> float:
+        idle = sum(idle_by_cause.values())
+        commits_unknown = idle > 0 and idle_by_cause[Cause.UNATTRIBUTED] == idle
         if commits_unknown and cause not in _SEEN_ANYWAY:
             raise Unavailable("the recording does not tell when work was committed.")
         reason = why_unknown(causes, cause)
         if reason:
             raise Unavailable(reason)
-        return shares[cause] / loaded_time(loaded)
+        return idle_by_cause[cause] / loaded_time(loaded)
 
     name = cause.replace("-", "_")
     measure.__doc__ = f"Share of that window in which {_MEANINGS[cause]}."
@@ -59,9 +61,9 @@ def _idle_by(cause: Cause) -> Metric:
 
 
 @metric("ratio", Better.LOWER)
-def idle_unattributed(shares: dict[Cause, int], loaded: pd.DataFrame) -> float:
+def idle_unattributed(idle_by_cause: dict[Cause, int], loaded: pd.DataFrame) -> float:
     """Share of that window that is idle for reasons that the recording does not show."""
-    return shares[Cause.UNATTRIBUTED] / loaded_time(loaded)
+    return idle_by_cause[Cause.UNATTRIBUTED] / loaded_time(loaded)
 
 
 IDLE_METRICS = (idle_ratio, *map(_idle_by, _MEANINGS), idle_unattributed)

@@ -48,7 +48,7 @@ def bubbles(
     device: Device,
     handover: Handover,
     loop: Loop,
-    shares: dict[Cause, int],
+    idle_by_cause: dict[Cause, int],
     causes: pd.DataFrame,
     habits: Habits,
     doubtful: int,
@@ -94,14 +94,14 @@ def bubbles(
         return
     if idle - doubtful <= limit * load:
         raise _make_doubt(idle, load, doubtful)
-    idle_by_lever = by_mechanism(shares, habits)
+    idle_by_lever = by_mechanism(idle_by_cause, habits)
     lever = next(iter(idle_by_lever))  # that of most idle time
-    causes_of_lever = [cause for cause in shares if mechanism(cause, habits) == lever]
-    worst_cause = max(causes_of_lever, key=lambda cause: shares[cause])
+    causes_of_lever = [cause for cause in idle_by_cause if mechanism(cause, habits) == lever]
+    worst_cause = max(causes_of_lever, key=lambda cause: idle_by_cause[cause])
     if habits.asked_singly and worst_cause in _TURNS:
         return
     # A replay knows the times of the GPU only.
-    winnable = _measure_winnable(shares, idle, None if device.on_the_host else savings)
+    winnable = _measure_winnable(idle_by_cause, idle, None if device.on_the_host else savings)
     facts = (
         Fact("device", "CPU backend" if device.on_the_host else "GPU"),
         Fact("idle_share", idle / load, "ratio"),
@@ -109,7 +109,7 @@ def bubbles(
         Fact("load", load, "ns"),
         Fact("window", loop.name),
         Fact("paused", loop.length - load, "ns"),
-        *_describe_gaps(gaps, shares, load),
+        *_describe_gaps(gaps, idle_by_cause, load),
         Fact("lacking", name_missing_sources(causes)),
         Fact("computing", _measure_computing(handover, idle / load), "ratio"),
         Fact("spans", _name_spans(gaps, idle)),
@@ -117,17 +117,17 @@ def bubbles(
         Fact("reason", ""),
         Fact("meanwhile", habits.host_activity.strip()),
         Fact("quantum", habits.quantum, "ns"),
-        Fact("until_encoding", _until_encoding(shares, habits), "ns"),
+        Fact("until_encoding", _until_encoding(idle_by_cause, habits), "ns"),
         Fact("saving_least", winnable.least_time, "ns"),
         Fact("saving_most", winnable.most_time, "ns"),
-        *_list_idle_by_cause(shares),
+        *_list_idle_by_cause(idle_by_cause),
     )
     yield finding(
         wording="bubbles",
         facts=facts,
         cause=str(worst_cause),
         lever=lever,
-        also=second_lever(lever, shares, habits) or "",
+        also=second_lever(lever, idle_by_cause, habits) or "",
         evidence=longest_gaps(gaps),
         saving=winnable.expected,
     )
@@ -153,17 +153,17 @@ class _WinnableTime:
 
 
 def _measure_winnable(
-    shares: dict[Cause, int], idle: int, savings: Savings | None
+    idle_by_cause: dict[Cause, int], idle: int, savings: Savings | None
 ) -> _WinnableTime:
     """Return the idle time that all levers save; without `savings`, all of it may be saved.
 
     A replay gives the saving of the levers on waits, starts, boundaries and half of the host's
     work. The rest of round trips and of the host's work has no lever. Other causes count in full.
     """
-    highest = idle - sum(shares[cause] for cause in _SAVED_ELSEWHERE)
+    highest = idle - sum(idle_by_cause[cause] for cause in _SAVED_ELSEWHERE)
     if savings is None:
         return _WinnableTime(expected=highest, least_time=0, most_time=highest)
-    unreplayed = sum(shares[cause] for cause in _NOT_REPLAYED)
+    unreplayed = sum(idle_by_cause[cause] for cause in _NOT_REPLAYED)
     replayed = savings.all_levers
     return _WinnableTime(
         expected=min(highest, replayed.saving + unreplayed),
@@ -172,23 +172,25 @@ def _measure_winnable(
     )
 
 
-def _describe_gaps(gaps: pd.DataFrame, shares: dict[Cause, int], load: int) -> Iterator[Fact]:
+def _describe_gaps(
+    gaps: pd.DataFrame, idle_by_cause: dict[Cause, int], load: int
+) -> Iterator[Fact]:
     """Yield the number of the gaps, the longest, their causes, and the share of unknown waits."""
     idle = idle_time(gaps)
     all_gaps = gaps_of(gaps, *Cause)
     unknown_time = idle_of_unknown_waits(gaps)
     yield Fact("gaps", all_gaps.count)
     yield Fact("longest_gap", int(all_gaps.lost_times.max()), "ns")
-    yield Fact("causes", _list_causes(shares, idle, load, unknown_time))
+    yield Fact("causes", _list_causes(idle_by_cause, idle, load, unknown_time))
     yield Fact("unknown_waits", unknown_time / idle, "ratio")
 
 
-def _until_encoding(shares: dict[Cause, int], habits: Habits) -> int:
+def _until_encoding(idle_by_cause: dict[Cause, int], habits: Habits) -> int:
     """Return the host's typical time without observed work; 0 if it does not matter.
 
     It lasts from a report, or the host's last commit, until the host encodes again.
     """
-    is_little = shares[Cause.HOST] < _UNSEEN * sum(shares.values())
+    is_little = idle_by_cause[Cause.HOST] < _UNSEEN * sum(idle_by_cause.values())
     if habits.host_activity or is_little or habits.until_encoding < _NOTHING:
         return 0
     return round(habits.until_encoding)
@@ -201,12 +203,12 @@ def _measure_computing(handover: Handover, idle: float) -> float:
     return 0.0
 
 
-def _list_causes(shares: dict[Cause, int], idle: int, load: int, unknown: int) -> str:
+def _list_causes(idle_by_cause: dict[Cause, int], idle: int, load: int, unknown: int) -> str:
     """Return the relevant causes, the longest first, each with its share of the window.
 
     The `unknown` ns of ways back for which a wait of the host is uncertain are listed separately.
     """
-    times = {CAUSES[cause]: shares[cause] for cause in shares}
+    times = {CAUSES[cause]: idle_by_cause[cause] for cause in idle_by_cause}
     times[CAUSES[Cause.REPORT]] -= unknown
     times[_EITHER] = unknown
     notable_causes = [name for name in times if times[name] >= _LEAST * idle]
@@ -215,9 +217,9 @@ def _list_causes(shares: dict[Cause, int], idle: int, load: int, unknown: int) -
     return ", ".join(cause_times)
 
 
-def _list_idle_by_cause(shares: dict[Cause, int]) -> Iterator[Fact]:
+def _list_idle_by_cause(idle_by_cause: dict[Cause, int]) -> Iterator[Fact]:
     """Yield the idle time of each cause."""
-    for cause, time in shares.items():
+    for cause, time in idle_by_cause.items():
         yield Fact(f"idle_{cause.replace('-', '_')}", time, "ns")
 
 

@@ -17,7 +17,7 @@ def gpu_contended(
     loop: Loop,
     loaded: pd.DataFrame,
     gaps: pd.DataFrame,
-    shares: dict[Cause, int],
+    idle_by_cause: dict[Cause, int],
     causes: pd.DataFrame,
     *,
     limit: float = 0.05,
@@ -42,7 +42,7 @@ def gpu_contended(
     starts, ends = clip(*other_spans, loop.start, loop.end)
     gpu_spans = gpu.clip_to_window(loop)
     shared = overlap(*gpu_spans, starts, ends)
-    delay = shares[Cause.OTHER_PROCESS]
+    delay = idle_by_cause[Cause.OTHER_PROCESS]
     load = loaded_time(loaded)
     foreign_time = delay + shared
     if foreign_time <= limit * load:

@@ -26,7 +26,7 @@ def lost_residency(
     residency: Wired,
     residency_changes: pd.DataFrame | None,
     iterations: pd.DataFrame | None,
-    shares: dict[Cause, int] | None,
+    idle_by_cause: dict[Cause, int] | None,
     machine: Machine,
     room: Room | None,
     *,
@@ -92,8 +92,8 @@ def lost_residency(
         lever = Mechanism.CACHE_SWAPPED
     evidence = longest("driver_events", residency.starts, residency.ends)
     saving = None
-    if shares is not None:
-        saving = shares[Cause.WIRING]
+    if idle_by_cause is not None:
+        saving = idle_by_cause[Cause.WIRING]
     yield finding(
         wording="lost-residency",
         facts=facts,

@@ -29,7 +29,7 @@ def pipeline_churn(
     specializations: pd.DataFrame | None,
     spans: pd.DataFrame | None,
     shaders: pd.DataFrame | None,
-    shares: dict[Cause, int] | None,
+    idle_by_cause: dict[Cause, int] | None,
     causes: pd.DataFrame | None,
     phases: pd.DataFrame | None,
     *,
@@ -73,7 +73,7 @@ def pipeline_churn(
             new_shaders = new_shaders.iloc[:0]  # the same work, by other names
         churn = _Churn(compiled, new_pipelines, new_shaders)
         calls = _measure_compile_calls(spans, loop) if len(new_pipelines) else 0
-        cost = _find_cost(shares, causes)
+        cost = _find_cost(idle_by_cause, causes)
         yield _make_finding(churn, _list_earlier_names(pipelines, loop), calls, loop, cost)
         return
     if len(compiled_for_unknown):
@@ -91,11 +91,11 @@ class _Churn:
     shaders: pd.DataFrame
 
 
-def _find_cost(shares: dict[Cause, int] | None, causes: pd.DataFrame | None) -> int | None:
+def _find_cost(idle_by_cause: dict[Cause, int] | None, causes: pd.DataFrame | None) -> int | None:
     """Return the idle time by compilations, in ns; None if it is not known."""
-    if shares is None or causes is None or why_unknown(causes, Cause.COMPILE):
+    if idle_by_cause is None or causes is None or why_unknown(causes, Cause.COMPILE):
         return None
-    return shares[Cause.COMPILE]
+    return idle_by_cause[Cause.COMPILE]
 
 
 def _list_earlier_names(pipelines: pd.DataFrame | None, loop: Loop) -> list[str]:
