@@ -11,13 +11,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tracekit.analysis.allocations import allocations
 from tracekit.analysis.idle.cause import Cause
 from tracekit.analysis.idle.sums import gaps_of
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times
 from tracekit.analysis.iterations import Loop
+from tracekit.analysis.memory_levels import MemoryLevels, levels
 from tracekit.analysis.scope import Targets
-from tracekit.analysis.upkeep import MemoryLevels, allocations, levels
 
 _FEWEST = 4  # allocations in a gap; the first and the last bound their time
 _MOST = 0.5  # of the host's idle time

@@ -6,20 +6,20 @@ the work grows, such as attention over a longer context in memory that was alloc
 """
 
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
+from tracekit.analysis.allocations import ALLOCATION
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import IntervalSet, Times, Window
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.iterations import steady_iterations
 from tracekit.analysis.machine import MORE_DISTURBED, disturbed_share, share_below_best
+from tracekit.analysis.memory_levels import MemoryLevels, levels
 from tracekit.analysis.modes import SIGMA, find_border
 from tracekit.analysis.scope import Device, Targets, of_a_server, require_alike
-from tracekit.analysis.trends import Numbers, TrendLine, fit_trend
-from tracekit.analysis.upkeep import ALLOCATION, MemoryLevels, levels
+from tracekit.analysis.trends import Numbers, TrendLine, balance_pairs, fit_trend
 
 LIMIT = 0.25
 """The share by which an iteration has to take longer at the end than at first, to be spoken of."""
@@ -76,9 +76,7 @@ class Rise:
         if self.is_even:
             least_rise = line.rise * line.lower / line.slope
             return min(line.rise, least_rise) > minimum_rise
-        pairs = combinations(range(len(self.parts)), 2)
-        steps = [int(np.sign(self.parts[b] - self.parts[a])) for a, b in pairs]
-        balance = sum(steps)
+        balance = balance_pairs(self.parts)
         grown = self.parts[-1] - self.parts[0]
         least_growth = max(minimum_rise, _CLEAR * self.noise)
         return grown > least_growth and balance >= _RISING

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from tracekit.analysis.allocations import find_allocating
 from tracekit.analysis.inject import NotApplicable, Remedy, Unavailable
 from tracekit.analysis.intervals import (
     FOREVER,
@@ -29,7 +30,7 @@ from tracekit.analysis.repetition import (
 )
 from tracekit.analysis.scope import Device, Targets, own_rows, steady_steps
 from tracekit.analysis.structure import FEWEST, OF_WORK, begins_of, reported_ends
-from tracekit.analysis.upkeep import find_allocating, of_the_service, wirings
+from tracekit.analysis.upkeep import of_the_service, wirings
 from tracekit.base import units
 from tracekit.tables import PHASES
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window, spans
 from tracekit.analysis.machine import Machine
+from tracekit.analysis.memory_levels import MemoryLevels, levels
 from tracekit.analysis.scope import Targets
-from tracekit.analysis.upkeep import MemoryLevels, levels
 
 FEWEST = 3
 """Fewer requests than this do not show whether memory levels off."""

@@ -12,10 +12,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tracekit.analysis.allocations import allocations
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window, clip, spans, union
 from tracekit.analysis.iterations import Loop
-from tracekit.analysis.upkeep import allocations, wirings
+from tracekit.analysis.upkeep import wirings
 
 PARTS = 8
 _MOST = 5  # parts of the eight of a loop that make an event a habit

@@ -8,6 +8,7 @@ next, there are fewer independent ones than iterations, and the interval is wide
 """
 
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -107,6 +108,18 @@ def fit_trend(values: ArrayLike) -> TrendLine | None:
         last_value=last_value,
         halves=(early, late),
     )
+
+
+def balance_pairs(values: ArrayLike) -> int:
+    """Return the number of rising pairs of values less that of falling ones, by Mann and Kendall.
+
+    Of eight values there are 28 pairs, and 285 of the 40,320 orders have a balance of 20 or more.
+    """
+    numbers = np.asarray(values)
+    balance = 0
+    for earlier, later in combinations(range(numbers.size), 2):
+        balance += int(np.sign(numbers[later] - numbers[earlier]))
+    return balance
 
 
 def _group_medians(places: Numbers, numbers: Numbers) -> tuple[Numbers, Numbers]:

@@ -14,8 +14,8 @@ from analysed import MS, SECOND, Golden, intervals, judge_tables, phases, row_of
 from stock import WIRE, Stock
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window
+from tracekit.analysis.memory_levels import MemoryLevels, Trend, trend
 from tracekit.analysis.rule import Finding
-from tracekit.analysis.upkeep import MemoryLevels, Trend, trend
 from tracekit.analysis.wording import sentence_of
 from tracekit.base.recording import Provenance
 

@@ -2,12 +2,14 @@
 
 import pandas as pd
 
+from tracekit.analysis.allocations import allocations
 from tracekit.analysis.handover import Handover
 from tracekit.analysis.inject import Unavailable, metric
 from tracekit.analysis.intervals import busy, marked_window
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.lifetime import Lifetime
 from tracekit.analysis.machine import below_best, read_monitor
+from tracekit.analysis.memory_levels import levels, trend
 from tracekit.analysis.profile import sampled_weight
 from tracekit.analysis.result import Better
 from tracekit.analysis.scope import (
@@ -18,7 +20,7 @@ from tracekit.analysis.scope import (
     reference_time,
     steady_steps,
 )
-from tracekit.analysis.upkeep import allocations, levels, trend, wiring
+from tracekit.analysis.upkeep import wiring
 
 
 @metric("ns")

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.allocating import Allocating, Swing, find_swing
+from tracekit.analysis.allocations import allocations, growing_sizes
 from tracekit.analysis.growth import LIMIT, Growth
 from tracekit.analysis.intervals import IntervalSet, busy
 from tracekit.analysis.iterations import Loop, unit
@@ -11,7 +12,7 @@ from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.residency import habit
 from tracekit.analysis.rule import Fact, Finding, Findings, Severity, finding, longest, moments
 from tracekit.analysis.scope import Targets
-from tracekit.analysis.upkeep import allocations, growing_sizes, wiring
+from tracekit.analysis.upkeep import wiring
 from tracekit.base import units
 
 _NAMED = 3

@@ -2,12 +2,13 @@
 
 import pandas as pd
 
+from tracekit.analysis.allocations import ALLOCATION
 from tracekit.analysis.intervals import Window, busy, clip, spans
 from tracekit.analysis.iterations import Loop, steady_iterations
 from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.rule import Evidence, Fact, Findings, Severity, finding, longest
 from tracekit.analysis.scope import Device
-from tracekit.analysis.upkeep import ALLOCATION, wiring, wirings
+from tracekit.analysis.upkeep import wiring, wirings
 
 _LONG = 0.1  # share of the loop's time above which the time before it is reported
 _BRIEF = 1_000_000  # ns: so short a time before the loop belongs to its first iteration

@@ -6,6 +6,7 @@ from contextlib import suppress
 import numpy as np
 import pandas as pd
 
+from tracekit.analysis.allocations import UnlikeSizes, allocations, growing_sizes, unlike_sizes
 from tracekit.analysis.growth import LIMIT, Growth
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window
@@ -13,17 +14,9 @@ from tracekit.analysis.iterations import Loop
 from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.machine import Machine
 from tracekit.analysis.memory import RequestRises
+from tracekit.analysis.memory_levels import Trend, levels, trend
 from tracekit.analysis.rule import Evidence, Fact, Finding, Findings, finding
 from tracekit.analysis.scope import Targets, steady_steps, steady_tokens
-from tracekit.analysis.upkeep import (
-    Trend,
-    UnlikeSizes,
-    allocations,
-    growing_sizes,
-    levels,
-    trend,
-    unlike_sizes,
-)
 from tracekit.base import units
 
 _SHOWN = 20

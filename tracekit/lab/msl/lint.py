@@ -186,7 +186,7 @@ _BROKEN = re.compile(
 _TO_BFLOAT = re.compile(r"implicit conversion .*loses.* to '[^']*(?:__bf16|bfloat)")
 _IMPLICIT = "a float becomes a bfloat without a conversion: write `bfloat(…)`"
 _COMPUTED = "a bfloat takes the result of arithmetic in float: whether Metal converts it is unknown"
-# warning: 'tracekit_threadgroup<float[4], 16UL>' is deprecated
+# Clang warns that 'tracekit_threadgroup<float[4], 16UL>' is deprecated.
 _SHARED = re.compile(r"'tracekit_threadgroup<.*, (\d+)U?L*>' is deprecated", re.DOTALL)
 # in instantiation of function template specialization 'g<float>' requested here
 _INSTANTIATION = re.compile(r"in instantiation of function template specialization '(.*)' request")

@@ -1,11 +1,11 @@
-"""Levels of memory, from tables that may lack sizes."""
+"""Levels of memory, from tables that may lack sizes, and stretches full of allocations."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from analysed import table
-from tracekit.analysis import upkeep
+from tracekit.analysis import allocations, memory_levels
 from tracekit.analysis.inject import Unavailable
 from tracekit.base.recording import Process
 
@@ -22,8 +22,8 @@ def test_a_process_without_sizes_makes_the_level_unknown() -> None:
         }
     )
     with pytest.raises(Unavailable, match="without a size"):
-        upkeep.levels(rows, None, (Process("a", 7), Process("b", 8)))
-    (level,) = upkeep.levels(rows[rows["pid"] == 7], None, (Process("a", 7),))
+        memory_levels.levels(rows, None, (Process("a", 7), Process("b", 8)))
+    (level,) = memory_levels.levels(rows[rows["pid"] == 7], None, (Process("a", 7),))
     assert level.sizes.tolist() == [100, 200]
 
 
@@ -43,6 +43,6 @@ def test_a_host_that_allocates_throughout_a_stretch_works(
 ) -> None:
     resources = table("time", *((time,) for time in times), unit=1, event="Allocation", target=True)
     starts, ends = np.array([0, 100]), np.array([50, 200])
-    assert upkeep.find_allocating(resources, starts, ends).tolist() == [False, allocates]
+    assert allocations.find_allocating(resources, starts, ends).tolist() == [False, allocates]
     others = resources.assign(target=False)
-    assert not upkeep.find_allocating(others, starts, ends).any()
+    assert not allocations.find_allocating(others, starts, ends).any()
