@@ -1,11 +1,8 @@
-"""`nightly history` and `nightly baseline`: nights listed, drawn, exported; accepted changes."""
+"""`nightly history`: nights listed, drawn, exported, synced and pinned."""
 
-import getpass
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,42 +15,12 @@ from tracekit.base import (
     files,
     make_timestamp,
     outputs,
-    paired,
     redaction,
     units,
 )
 from tracekit.cli import answers, completion, console, options
+from tracekit.cli.opened_history import Config, History, Reason, history_url, open_history
 from tracekit.cli.options import argument, flag, option
-
-Config = Annotated[
-    Path | None, option("FILE", "The plan's file, which names its history.  [default: the nearest]")
-]
-History = Annotated[str, option("URL|FILE", "The history, if no plan names it.")]
-Reason = Annotated[str, option("TEXT", "Why; it is kept.")]
-
-
-@contextmanager
-def _open_history(
-    history: str, config: Path | None, *names: str, make: bool = False
-) -> "Generator[nightly.Store]":
-    """Open a history; refuse `latest` if it could mean a night of several plans or machines."""
-    url = history_url(history, config)
-    with nightly.Store.connect(url, make=make) as store:
-        if nightly.place.LATEST in names:
-            with store.database.reading() as connection:
-                nightly.place.require_clear_latest(connection)
-        yield store
-
-
-def history_url(history: str, config: Path | None) -> str:
-    """Return the URL of the given history, or without one that of the plan."""
-    if history:
-        return history
-    try:
-        return nightly.read_plan(config, work=False).history
-    except UsageError as error:
-        hint = f"Name the history itself: --history URL. Or a plan: {error.hint}"
-        raise UsageError(error.message, hint=hint) from error
 
 
 def time_of(text: str, current_time: datetime | None = None) -> datetime:
@@ -73,156 +40,6 @@ def time_of(text: str, current_time: datetime | None = None) -> datetime:
 
 
 Format = Literal["csv", "json", "parquet"]
-
-
-baseline_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-
-
-By = Annotated[str, option("NAME", "Who decides it.  [default: your login]")]
-
-
-def _login() -> str:
-    """Return the login of the user; empty if the system knows none."""
-    with suppress(OSError, KeyError, ImportError):
-        return getpass.getuser()
-    return ""
-
-
-@baseline_app.callback()
-def baseline() -> None:
-    """Accept the change that a night found as expected."""
-
-
-Nights = Annotated[
-    list[str],
-    argument(
-        "NIGHT...",
-        "A night: its id or the beginning of it, latest, or its folder; several are pooled.",
-    ),
-]
-
-
-@baseline_app.command("accept")
-def accept(
-    nights: Nights,
-    *,
-    reason: Reason,
-    by: By = "",
-    capture: options.Captures = None,
-    config: Config = None,
-    history: History = "",
-    json: options.Json = False,
-) -> None:
-    """From now on, expect the change that a night found.
-
-    Later nights are judged against the accepted change: an accepted slowdown is no longer a
-    regression, and a further one is. A reason is required, and kept. Any error of the accepted
-    night affects all later ones; accept several nights of the same work together to make it
-    smaller.
-    """
-    with _open_history(history, config, *nights) as store:
-        accepted_captures = capture or ()
-        other_nights = nights[1:]
-        least_pairs = paired.least_pairs()
-        who = by or _login()
-        accepted, refused = store.accept(
-            nights[0],
-            accepted_captures,
-            reason,
-            others=other_nights,
-            least=least_pairs,
-            who=who,
-        )
-        night = store.night(accepted[0].night)
-    columns = ("capture", "metric", "expected from now on")
-    rows: list[tuple[str, str, str]] = []
-    for acceptance in accepted:
-        for metric in acceptance.changes:
-            expected = nightly.listing.expected_words(night, acceptance, metric)
-            rows.append((acceptance.capture, metric, expected))
-    if json:
-        changes = tuple(answers.ExpectedChange(*row) for row in rows)
-        reasons = {refusal.capture: refusal.reason for refusal in refused}
-        document = answers.AcceptedNight(night.id, night.machine, changes, reasons)
-        console.show_json(document)
-        return
-    console.measurements(f"Accepted: {night.id} on {night.machine}", columns, rows)
-    refusals = [f"Not accepted: {refusal.capture}: {refusal.reason}" for refusal in refused]
-    console.show_warnings(refusals)
-    console.show_hint("It holds for captures of the same work, from the next night on.")
-
-
-Night = Annotated[str, argument("NIGHT", "The accepted night: its id, or its beginning.")]
-
-
-@baseline_app.command("revoke")
-def revoke(
-    night: Night,
-    *,
-    reason: Reason,
-    by: By = "",
-    capture: options.Captures = None,
-    config: Config = None,
-    history: History = "",
-    json: options.Json = False,
-) -> None:
-    """Withdraw the acceptance of a night's change.
-
-    It stays in the list, with the reason. To expect an earlier night's change again, accept that
-    night.
-    """
-    with _open_history(history, config, night) as store:
-        who = by or _login()
-        revoked = store.revoke(night, capture or (), reason, who=who)
-    capture_names = [acceptance.capture for acceptance in revoked]
-    if json:
-        console.show_json(answers.RevokedNight(revoked[0].night, tuple(capture_names)))
-        return
-    names = ", ".join(capture_names)
-    console.show_line(f"revoked: {revoked[0].night}, {names}")
-
-
-@baseline_app.command("list")
-def list_(
-    *,
-    config: Config = None,
-    history: History = "",
-    json: options.Json = False,
-) -> None:
-    """List accepted changes and their reasons; the latest one of a capture is in force."""
-    with _open_history(history, config) as store:
-        by_machine = [
-            nightly.listing.held_on(name, store.acceptances(name)) for name in store.machines()
-        ]
-    all_entries = chain.from_iterable(by_machine)
-    entries = sorted(all_entries, key=lambda entry: entry.accepted.at)
-    if json:
-        console.show_json(answers.Entries(tuple(entries)))
-        return
-    columns = ("accepted", "by", "night", "machine", "capture", "holds", "reason")
-    rows: list[tuple[str, ...]] = []
-    for entry in entries:
-        accepted = entry.accepted
-        stamp = units.stamp(accepted.at)
-        holding = "no"
-        if entry.holds:
-            holding = "yes"
-        row = (
-            stamp,
-            accepted.who,
-            accepted.night,
-            entry.machine,
-            accepted.capture,
-            holding,
-            accepted.reason,
-        )
-        rows.append(row)
-    if not rows:
-        console.show_hint(
-            "Nothing was accepted; `tracekit nightly baseline accept NIGHT --reason TEXT`."
-        )
-    count_text = f"{len(entries)} accepted"
-    console.measurements(count_text, columns, rows)
 
 
 app = typer.Typer(rich_markup_mode=None)
@@ -414,7 +231,7 @@ def pin(
     json: options.Json = False,
 ) -> None:
     """Protect a night or a run from prune."""
-    with _open_history(history, config, what, make=True) as store:
+    with open_history(history, config, what, make=True) as store:
         _show_note(store.pin(what, reason), json=json)
 
 
@@ -428,7 +245,7 @@ def unpin(
     json: options.Json = False,
 ) -> None:
     """Let prune remove a night or a run again."""
-    with _open_history(history, config, what) as store:
+    with open_history(history, config, what) as store:
         _show_note(store.pin(what, reason, pinned=False), json=json)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from tracekit import nightly, workload
 from tracekit.base import InterruptedRunError, RecordingError, UsageError, units
 from tracekit.cli import console, options
-from tracekit.cli.history import Config, History
+from tracekit.cli.opened_history import Config, History
 from tracekit.cli.options import argument, flag, option
 
 _SHOWN = 20  # lines for each person to read; --json has all

@@ -45,7 +45,7 @@ COMMANDS: Final = {
     "nightly uninstall": "nightly.uninstall",
     "nightly gate": "gate.gate",
     "nightly history": "history.app",
-    "nightly baseline": "history.baseline_app",
+    "nightly baseline": "baseline.app",
     "kernel check": "check.check",
     "kernel replay": "replay.replay",
     "kernel verify": "verify.verify_kernel",
