@@ -50,7 +50,8 @@ def replay(
 
     The kernel runs thread by thread with the recorded contents, sizes and bindings, in three orders
     of threads, with every access to a buffer checked. Its result is compared with the recorded
-    contents, of which only counts and errors are shown.
+    contents, of which only counts and errors are shown. The source is compiled and run as a program
+    of yours: replay captures that you trust.
 
     Exit code 0: the result is the recorded one; 1: it differs, or there is a defect; 3: there is no
     compiler; 4: the capture does not decide it.

@@ -26,7 +26,7 @@ from capture_writer import (
 )
 from command_line import run
 from small_kernels import EMULATED
-from tracekit.base import InconclusiveError, UsageError
+from tracekit.base import InconclusiveError, InputError, UsageError
 from tracekit.lab.msl.emulation import generated
 from tracekit.lab.replay import DispatchReplay, ReplayChoices, ReplayOutcome, replay_dispatch
 from tracekit.lab.verification.metal_file import LaunchWords
@@ -281,6 +281,36 @@ def test_files_of_an_archive_include_each_other(replayed: Replayed) -> None:
     assert replayed(made).outcome is ReplayOutcome.AGREES
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        'extern "C" int system(const char*);',
+        'int run(const char*) __asm__("system");',
+        'asm("nop");',
+    ],
+)
+def test_a_source_that_reaches_into_the_process_is_not_run(replayed: Replayed, line: str) -> None:
+    made = make_capture()
+    source = line.encode() + b"\n" + write_kernel(BODY + STORE)
+    made.packed[METALLIB] = small_capture({PATH: source}).packed[METALLIB]
+    with pytest.raises(InputError, match="no part of Metal; it was not run"):
+        replayed(made)
+
+
+@pytest.mark.parametrize("name", ["{outside}", "../../../../../../../../../..{outside}"])
+def test_a_source_includes_no_file_of_this_machine(
+    replayed: Replayed, tmp_path: Path, name: str
+) -> None:
+    outside = tmp_path / "outside.h"
+    outside.write_text("#define SECRET 1\n")
+    include = f'#include "{name.format(outside=outside)}"\n'.encode()
+    made = make_capture()
+    source = include + write_kernel(BODY + STORE)
+    made.packed[METALLIB] = small_capture({PATH: source}).packed[METALLIB]
+    with pytest.raises(UsageError, match="is included, and not found"):
+        replayed(made)
+
+
 def remove_sources(made: MadeCapture) -> None:
     made.packed[METALLIB] = small_capture().packed[METALLIB]
 
@@ -365,3 +395,33 @@ def test_real_captures_agree_and_a_changed_kernel_does_not(
     file.write_text(text.replace(wrong[0], wrong[1]))
     replay = replay_dispatch(bundle, ReplayChoices(source=file))
     assert replay.outcome is ReplayOutcome.DIFFERS, replay.verdict
+
+
+def test_arguments_of_one_buffer_share_its_memory(replayed: Replayed) -> None:
+    # the second half of a buffer becomes twice its first half
+    text = (
+        b"#include <metal_stdlib>\nusing namespace metal;\n"
+        b"kernel void probe(const device float* x [[buffer(0)]], device float* out [[buffer(1)]],\n"
+        b"    uint i [[thread_position_in_grid]]) { out[i] = 2 * x[i]; }\n"
+    )
+    made = make_capture()
+    made.packed[METALLIB] = small_capture({PATH: text}).packed[METALLIB]
+    made.plain["MTLBuffer-5-0"] = struct.pack("<256f", *range(128), *range(0, 256, 2))
+    bind_count = call(0xC030, "Ctulul", ENCODER, COUNT, 0, 1, stack=(0x10C, 0x200))
+    made.calls[made.calls.index(bind_count)] = call(0xC030, "Ctulul", ENCODER, OUT, 512, 1)
+    made.calls[made.calls.index(TARGET)] = call(
+        0xC132, "C@3ul@3ul", ENCODER, (128, 1, 1), (32, 1, 1)
+    )
+    replay = replayed(made)
+    assert replay.outcome is ReplayOutcome.AGREES, replay.verdict
+    (argument,) = replay.arguments
+    assert (argument.name, argument.elements, argument.written) == ("out", 128, 128)
+    assert replay.comparisons[0].equal == 128
+
+
+def test_a_used_argument_without_a_buffer_is_a_defect(replayed: Replayed) -> None:
+    made = make_capture()
+    made.calls.remove(call(0xC030, "Ctulul", ENCODER, OUT, 0, 0, stack=(0x10C, 0x200)))
+    replay = replayed(made)
+    assert replay.outcome is ReplayOutcome.DEFECT
+    assert replay.verdict.startswith("Defect, accesses in bounds"), replay.verdict

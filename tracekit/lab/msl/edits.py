@@ -160,11 +160,12 @@ _DEEPEST = 64  # files that include each other
 
 
 def with_includes(
-    text: str, file: Path, folders: Sequence[Path] = ()
+    text: str, file: Path, folders: Sequence[Path] = (), *, root: Path | None = None
 ) -> tuple[str, tuple[Origin, ...]]:
     """Return the text of a file with each `#include "..."` replaced by the file that it names.
 
-    Files are searched next to the one that includes them, then in `folders`. Those of Metal
+    Files are searched next to the one that includes them, then in `folders`; with a `root`, only
+    files below it. Those of Metal
     itself (`<metal_stdlib>`) stay as they are, and so does a name that is not found: whether
     it matters depends on the conditions around it, which the preprocessor knows. Return also
     the origins of the pieces; none if nothing was included.
@@ -180,7 +181,7 @@ def with_includes(
         code_lines = without_comments(text).split("\n")
         numbered_lines = enumerate(zip(lines, code_lines, strict=True), start=1)
         for number, (line, code) in numbered_lines:
-            target = _find_included(code, (file.parent, *folders))
+            target = _find_included(code, (file.parent, *folders), root)
             if target is None:
                 joined.append(line)
                 continue
@@ -210,13 +211,15 @@ def with_includes(
     return "\n".join(joined), tuple(origins)
 
 
-def _find_included(code: str, folders: Sequence[Path]) -> Path | None:
+def _find_included(code: str, folders: Sequence[Path], root: Path | None) -> Path | None:
     """Return the file that a line of code includes, if it is in one of the folders."""
     match = _INCLUDED.match(code)
     if match is None:
         return None
     for folder in folders:
-        path = folder / match[1]
+        path = (folder / match[1]).resolve()
+        if root is not None and not path.is_relative_to(root.resolve()):
+            continue
         if path.is_file():
-            return path.resolve()
+            return path
     return None

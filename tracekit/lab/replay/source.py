@@ -1,13 +1,20 @@
 """The source of a recorded kernel: out of its capture, or a file that the user names."""
 
+import re
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from tracekit import tables
-from tracekit.base import UsageError
-from tracekit.lab.msl.edits import KernelText, Origin, with_includes, without_comments
+from tracekit.base import InputError, UsageError
+from tracekit.lab.msl.edits import (
+    KernelText,
+    Origin,
+    with_includes,
+    without_comments,
+    without_strings,
+)
 from tracekit.lab.msl.signature import instances_of, kernels_of
 from tracekit.lab.verification.metal_file import LaunchWords, read_constants, read_kernel
 
@@ -42,6 +49,7 @@ def find_kernel_text(
             reason = f"has no source that defines {name!r}"
         raise UsageError(f"{capture.name} {reason}.", hint=_HINT)
     text, origins = _join(defining[0], sources)
+    _refuse_host_code(text, capture.name)
     return KernelText(
         text=text,
         function=name,
@@ -50,6 +58,20 @@ def find_kernel_text(
         constants=read_constants(launch),
         origins=origins,
     )
+
+
+_HOST_CODE = re.compile(r"\b(?:asm|__asm|__asm__|extern)\b")
+"""Words that lead out of a kernel into the program that runs it; no kernel of Metal needs them."""
+
+
+def _refuse_host_code(text: str, name: str) -> None:
+    """Raise InputError for a text out of a capture that could call functions of this process."""
+    match = _HOST_CODE.search(without_strings(without_comments(text)))
+    if match is not None:
+        raise InputError(
+            f"The source in {name} uses {match[0]!r}, which is no part of Metal; it was not run.",
+            hint="--source FILE.metal runs a file that you trust.",
+        )
 
 
 def read_kernel_text(file: Path, name: str, launch: LaunchWords) -> KernelText:
@@ -93,7 +115,8 @@ def _join(
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(source.text)
             folders[path.parent] = None
-        return with_includes(main.text, folder / _keep_inside(main.path), list(folders))
+        place = folder / _keep_inside(main.path)
+        return with_includes(main.text, place, list(folders), root=folder)
 
 
 def _keep_inside(path: PurePosixPath) -> Path:
