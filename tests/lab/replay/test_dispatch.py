@@ -293,7 +293,7 @@ def test_a_source_that_reaches_into_the_process_is_not_run(replayed: Replayed, l
     made = make_capture()
     source = line.encode() + b"\n" + write_kernel(BODY + STORE)
     made.packed[METALLIB] = small_capture({PATH: source}).packed[METALLIB]
-    with pytest.raises(InputError, match="no part of Metal; it was not run"):
+    with pytest.raises(InputError, match="which Metal does not have; it was not run"):
         replayed(made)
 
 

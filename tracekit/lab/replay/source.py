@@ -69,7 +69,7 @@ def _refuse_host_code(text: str, name: str) -> None:
     match = _HOST_CODE.search(without_strings(without_comments(text)))
     if match is not None:
         raise InputError(
-            f"The source in {name} uses {match[0]!r}, which is no part of Metal; it was not run.",
+            f"The source in {name} uses {match[0]!r}, which Metal does not have; it was not run.",
             hint="--source FILE.metal runs a file that you trust.",
         )
 
