@@ -6,6 +6,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import jsonschema
 import msgspec
 
 from tracekit.analysis.result import Result
@@ -13,20 +14,28 @@ from tracekit.app import summaries
 from tracekit.app.checking import CaptureCheck, ComparedCaptures
 from tracekit.base.recording import Provenance
 from tracekit.cli import answers
+from tracekit.cli.chip import ChipLimits
 from tracekit.cli.console import ErrorDocument
+from tracekit.cli.verify import VerifiedKernels
 from tracekit.comparison.compare import Comparison
+from tracekit.lab.bench.document import BenchDocument
+from tracekit.lab.bench.tune import TuningDocument
+from tracekit.lab.parity import ParityDocument
 from tracekit.lab.replay.documents import DispatchReplay
 from tracekit.nightly.dry_run import NightPreview
 from tracekit.nightly.gate.report.model import GateReport
 from tracekit.nightly.history.night import Night
 from tracekit.nightly.pruning import Pruned
 from tracekit.nightly.schedule.installation import Scheduled
+from tracekit.record.doctor.examine import DiagnosisDocument
 from tracekit.record.xctrace.templates import Overview
 
 SAVED = (Result, Provenance, Comparison, GateReport, Night)
 PRINTED = (
     *(CaptureCheck, ComparedCaptures, DispatchReplay, Pruned),
     *(Scheduled, NightPreview, Overview, ErrorDocument),
+    *(BenchDocument, TuningDocument, ParityDocument, ChipLimits, VerifiedKernels),
+    DiagnosisDocument,
 )
 
 
@@ -65,9 +74,15 @@ BY_COMMAND = {
     "runs redact": "WrittenFiles",
     "runs verify": "VerifiedPlace",
     "list workloads": "WorkloadList",
+    "bench chip": "ChipLimits",
+    "bench run": "BenchDocument",
     "bench run, listed": "SubjectList",
+    "bench tune": "TuningDocument",
+    "doctor": "DiagnosisDocument",
     "kernel check": "CaptureCheck",
+    "kernel parity": "ParityDocument",
     "kernel parity, listed": "CaseList",
+    "kernel verify": "VerifiedKernels",
     "kernel replay": "DispatchReplay",
     "list rules": "RuleList",
     "list templates": "Overview",
@@ -88,8 +103,18 @@ BY_COMMAND = {
     "nightly baseline accept": "AcceptedNight",
     "nightly baseline revoke": "RevokedNight",
 }
-# Documents that are made of measured values by hand: json.md says where they are described.
-WITHOUT_SCHEMA = {"bench chip", "doctor", "kernel verify"}
+
+
+SCHEMA_FILE = Path(__file__).parents[2] / "docs" / "reference" / "json.schema.json"
+SCHEMA = json.loads(SCHEMA_FILE.read_text())
+
+
+def require_schema(document: Any, kind: str) -> None:
+    """Hold that a document is as the published schema of its type says.
+
+    The schema itself is checked once, by a test: that takes far longer than a document.
+    """
+    jsonschema.Draft202012Validator({**SCHEMA, "$ref": f"#/$defs/{kind}"}).validate(document)
 
 
 def type_of_line(name: str, command: str) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import typer
 
+from json_documents import require_schema
 from small_kernels import needs_emulation
 from tracekit.base.errors import InterruptedRunError
 from tracekit.base.tolerances import BOUNDS
@@ -213,6 +214,7 @@ def test_json_has_every_outcome(tracekit: Run, tmp_path: Path) -> None:
     assert result.code == 0
     document = json.loads(result.out)
     assert document == json.loads((tmp_path / "p.json").read_text()) | {"format": 1}
+    require_schema(document, "ParityDocument")
     expected_facts: dict[str, Any] = {
         "kind": "parity",
         "version": 1,

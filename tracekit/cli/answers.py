@@ -1,7 +1,7 @@
 """The JSON documents of commands that save no document of their own.
 
 Each has `format`, the version of its fields. docs/reference/json.md lists the documents of all
-commands, and docs/reference/schemas has their schemas.
+commands, and docs/reference/json.schema.json has their schemas.
 """
 
 from dataclasses import dataclass

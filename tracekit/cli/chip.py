@@ -1,7 +1,7 @@
 """`bench chip`: the limits of this machine's chip, and the launch of attention for a shape."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import typer
@@ -219,34 +219,74 @@ def _work(
     return work, bound
 
 
+@dataclass(frozen=True)
+class LaunchValue:
+    """A value of a kernel's launch, and its meaning."""
+
+    name: str
+    value: int
+    why: str
+
+
+@dataclass(frozen=True)
+class ShapeSizes:
+    """The sizes of a call of paged attention: `context` in tokens, `itemsize` in bytes."""
+
+    batch: int
+    q_heads: int
+    kv_heads: int
+    head_dim: int
+    context: int
+    block_size: int
+    itemsize: int
+
+
+@dataclass(frozen=True)
+class ChipLimits:
+    """The JSON of `tracekit bench chip`: rates per second, sizes in bytes.
+
+    `machine` has the facts of this machine, and is empty for another chip. The last four are null
+    unless an option of a shape is given; `bound` is null as well if the bandwidth is not known.
+    """
+
+    chip: "machine.chips.Chip"
+    machine: dict[str, Any]
+    architecture: str | None
+    ridge: "machine.chips.Figure"
+    measured: "machine.triad.Bandwidth | None"
+    shape: ShapeSizes | None = None
+    launch: tuple[LaunchValue, ...] | None = None
+    work: "ops.kernels.CallTraffic | None" = None
+    bound: "machine.roofline.Bound | None" = None
+    format: int = 1
+
+
 def _document(
     chip: "machine.chips.Chip",
     facts: dict[str, Any],
     measured: "machine.triad.Bandwidth | None",
     shape: "lab.Shape | None",
-) -> dict[str, Any]:
-    """Return everything for JSON: rates per second, sizes in bytes."""
-    machine_ridge = machine.roofline.ridge_of(chip)
-    ridge = asdict(machine_ridge)
-    bandwidth_document = None
-    if measured:
-        bandwidth_document = asdict(measured)
-    architecture = _architecture() or None
-    chip_facts = asdict(chip)
-    document: dict[str, Any] = {
-        "chip": chip_facts,
-        "machine": facts,
-        "architecture": architecture,
-        "ridge": ridge,
-        "measured": bandwidth_document,
-    }
-    if shape is not None:
-        work, bound = _work(shape, chip)
-        sizes = ("batch", "q_heads", "kv_heads", "head_dim", "context", "block_size", "itemsize")
-        document["shape"] = {name: getattr(shape, name) for name in sizes}
-        keys = ("name", "value", "why")
-        launch_rows = lab.explain_default_launch(shape, chip.cores)
-        document["launch"] = [dict(zip(keys, row, strict=True)) for row in launch_rows]
-        document["work"] = asdict(work)
-        document["bound"] = asdict(bound) if bound else None
-    return document
+) -> ChipLimits:
+    """Return everything for JSON."""
+    limits = ChipLimits(
+        chip=chip,
+        machine=facts,
+        architecture=_architecture() or None,
+        ridge=machine.roofline.ridge_of(chip),
+        measured=measured,
+    )
+    if shape is None:
+        return limits
+    work, bound = _work(shape, chip)
+    sizes = ShapeSizes(
+        batch=shape.batch,
+        q_heads=shape.q_heads,
+        kv_heads=shape.kv_heads,
+        head_dim=shape.head_dim,
+        context=shape.context,
+        block_size=shape.block_size,
+        itemsize=shape.itemsize,
+    )
+    launch_rows = lab.explain_default_launch(shape, chip.cores)
+    launch = tuple(LaunchValue(*row) for row in launch_rows)
+    return replace(limits, shape=sizes, launch=launch, work=work, bound=bound)

@@ -4,6 +4,7 @@ import functools
 import inspect
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -339,6 +340,19 @@ def _subjects(
         yield from lab.check_subjects(check, given_parameters, seed, **how)
 
 
+@dataclass(frozen=True)
+class VerifiedKernels:
+    """The JSON of `tracekit kernel verify`; `not_proven` are sentences on its limits.
+
+    `gate` compares exact counts with those that were kept, if that was asked for.
+    """
+
+    verifications: "tuple[lab.verify.Verification, ...]"
+    not_proven: tuple[str, ...]
+    gate: "app.checking.CaptureCheck | None" = None
+    format: int = 1
+
+
 def _show_verifications(
     verifications: "Iterator[lab.verify.Verification]",
     *,
@@ -347,14 +361,8 @@ def _show_verifications(
 ) -> bool:
     """Show verifications as they come, a single one in full; tell whether there is a defect."""
     if as_json:
-        everything = list(verifications)
-        document: dict[str, Any] = {
-            "verifications": everything,
-            "not_proven": lab.verify.NOT_PROVEN,
-        }
-        if check is not None:
-            document["gate"] = check
-        console.show_json(document)
+        everything = tuple(verifications)
+        console.show_json(VerifiedKernels(everything, tuple(lab.verify.NOT_PROVEN), check))
         return any(verification.defects for verification in everything)
     first_two = list(islice(verifications, 2))
     is_alone = len(first_two) == 1

@@ -1,8 +1,9 @@
 """Parity: paged attention against dense attention, and both against float64, over a grid."""
 
 import itertools
+import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
@@ -387,36 +388,92 @@ def repeat(outcome: ParityOutcome, parity: Parity) -> str:
     return command
 
 
+@dataclass(frozen=True)
+class DescribedOutcome:
+    """A `ParityOutcome` as in the JSON: an infinite number is null, with a failure in words."""
+
+    case: str
+    subject: str
+    error: float | None
+    bound: float
+    apart: float | None
+    apart_bound: float
+    failure: str
+    breach: bool
+
+
+@dataclass(frozen=True)
+class WorstOutcome:
+    """The case and the implementation that come nearest to their bound, or exceed it most."""
+
+    case: str
+    subject: str
+
+
+@dataclass(frozen=True)
+class ParityDocument:
+    """The JSON of `tracekit kernel parity`.
+
+    `norm` says how errors are measured, and `bounds` has the largest one by element type.
+    `breaches` counts the outcomes that exceed a bound, and `repeat` is the command that runs the
+    worst one again.
+    """
+
+    norm: str
+    bounds: Mapping[str, float]
+    backend: str
+    emulated: bool
+    seed: int
+    interrupted: bool
+    breaches: int
+    worst: WorstOutcome | None
+    repeat: str | None
+    outcomes: tuple[DescribedOutcome, ...]
+    kind: str = "parity"
+    version: int = VERSION
+
+
 def parity_document(parity: Parity) -> dict[str, Any]:
     """Return everything as plain values; an infinite number is null, with a failure in words."""
-    document: dict[str, Any] = {
-        "kind": "parity",
-        "version": VERSION,
-        "norm": tolerances.NORM,
-        "bounds": dict(tolerances.BOUNDS),
-        "backend": parity.backend,
-        "emulated": parity.emulated,
-        "seed": parity.seed,
-        "interrupted": parity.interrupted,
-        "breaches": len(parity.breaches),
-        "worst": None,
-        "repeat": None,
-        "outcomes": [_describe_outcome(outcome) for outcome in parity.outcomes],
-    }
     worst = parity.worst
+    worst_outcome = None
+    repeated_command = None
     if worst is not None:
-        document["worst"] = {"case": worst.case, "subject": worst.subject}
-        document["repeat"] = repeat(worst, parity)
-    return document
+        worst_outcome = WorstOutcome(worst.case, worst.subject)
+        repeated_command = repeat(worst, parity)
+    document = ParityDocument(
+        norm=tolerances.NORM,
+        bounds=dict(tolerances.BOUNDS),
+        backend=parity.backend,
+        emulated=parity.emulated,
+        seed=parity.seed,
+        interrupted=parity.interrupted,
+        breaches=len(parity.breaches),
+        worst=worst_outcome,
+        repeat=repeated_command,
+        outcomes=tuple(_describe_outcome(outcome) for outcome in parity.outcomes),
+    )
+    plain_values: dict[str, Any] = msgspec.to_builtins(document)
+    return plain_values
 
 
-def _describe_outcome(outcome: ParityOutcome) -> dict[str, Any]:
-    document: dict[str, Any] = msgspec.to_builtins(outcome)
+def _describe_outcome(outcome: ParityOutcome) -> DescribedOutcome:
     failure = outcome.failure
-    for name in ("error", "apart"):
-        if document[name] == float("inf"):
-            document[name] = None
-            failure = failure or "the result is not finite"
-    document["breach"] = outcome.breach
-    document["failure"] = failure
-    return document
+    if math.inf in {outcome.error, outcome.apart}:
+        failure = failure or "the result is not finite"
+    return DescribedOutcome(
+        case=outcome.case,
+        subject=outcome.subject,
+        error=_finite(outcome.error),
+        bound=outcome.bound,
+        apart=_finite(outcome.apart),
+        apart_bound=outcome.apart_bound,
+        failure=failure,
+        breach=outcome.breach,
+    )
+
+
+def _finite(number: float | None) -> float | None:
+    if number == math.inf:
+        return None
+    return number

@@ -9,6 +9,7 @@ import mlx.core as mx
 import pytest
 
 from bench_subjects import Hand
+from json_documents import require_schema
 from tracekit.base.errors import InterruptedRunError, ToolError
 from tracekit.cli import bench
 from tracekit.lab.bench.document import Bench
@@ -45,6 +46,7 @@ def test_all_suites_end_to_end(tracekit: Run, tmp_path: Path) -> None:
     assert families == ["decode", "prefill", "append", "append-run", "norm"]
     assert titles[-1] == "# norm: rows 2, dims 32, out_dims 32, dtype float32"
     assert all(len(row["micro"]["samples"]) == 6 for row in document["rows"] if row["micro"])
+    require_schema(document, "BenchDocument")
     assert document["environment"]["backend"] == "cpu"
     assert "norm-fused is not available here: it is a Metal kernel" in result.err
     assert f"written: {tmp_path / 'results.json'}" in result.err
@@ -92,7 +94,9 @@ def test_tuning_ranks_pages_and_writes_them(tracekit: Run, tmp_path: Path) -> No
     assert head.split("\t") == ["launch", "call, host clock", "MAD", "x of fastest"]
     assert {line.split("\t")[0] for line in rows if line} == {"block 16", "block 32"}
     assert "Not swept: threadgroup, HD_TILE and partitions" in result.err
-    assert json.loads((tmp_path / "t.json").read_text())["kind"] == "tuning"
+    document = json.loads((tmp_path / "t.json").read_text())
+    require_schema(document, "TuningDocument")
+    assert document["kind"] == "tuning"
 
 
 def test_a_sweep_writes_no_csv(tracekit: Run) -> None:

@@ -266,6 +266,24 @@ class Bench:
         return [row.name for row in self.rows if row.state in broken and row.reason != INTERRUPTED]
 
 
+@dataclass(frozen=True)
+class MeasuredRow(BenchRow):
+    """One subject as in the JSON, where the results of its numbers are numbers, too."""
+
+    gpu_ns: float | None = None  # pyright: ignore[reportIncompatibleMethodOverride]
+    tokens_per_s: float | None = None  # pyright: ignore[reportIncompatibleMethodOverride]
+    intensity: float | None = None  # pyright: ignore[reportIncompatibleMethodOverride]
+    gb_per_s: float | None = None  # pyright: ignore[reportIncompatibleMethodOverride]
+
+
+@dataclass(frozen=True)
+class BenchDocument(Bench):
+    """The JSON of `tracekit bench run`; `failures` are the names of subjects that failed."""
+
+    rows: Sequence[MeasuredRow]
+    failures: Sequence[str] = ()  # pyright: ignore[reportIncompatibleMethodOverride]
+
+
 def _ms(nanoseconds: float | None) -> float | None:
     if nanoseconds is None:
         return None

@@ -72,6 +72,14 @@ class Tuning:
     interrupted: bool = False
 
 
+@dataclass(frozen=True)
+class TuningDocument(Tuning):
+    """The JSON of `tracekit bench tune`."""
+
+    kind: str = "tuning"
+    version: int = VERSION
+
+
 def candidates(shape: Shape, device: str) -> list[Candidate]:
     """Return the launches to sweep: on Metal every combination, elsewhere the size of a page.
 
@@ -188,5 +196,6 @@ def _sized_problem(shape: Shape) -> DecodeProblem:
 
 def tuning_document(tuning: Tuning) -> dict[str, Any]:
     """Return a sweep as plain values."""
-    document: dict[str, Any] = msgspec.to_builtins(tuning)
-    return {"kind": "tuning", "version": VERSION} | document
+    fields = {name: getattr(tuning, name) for name in Tuning.__dataclass_fields__}
+    document: dict[str, Any] = msgspec.to_builtins(TuningDocument(**fields))
+    return document

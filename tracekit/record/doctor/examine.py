@@ -7,9 +7,6 @@ was recorded on.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from tracekit.base import InconclusiveError, TracekitError, choices, documents, files, units
 from tracekit.base import capabilities as base_capabilities
@@ -268,10 +265,26 @@ class Diagnosis:
             return InconclusiveError.exit_code
         return 0
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> "DiagnosisDocument":
         """Return the document of `tracekit doctor --json`; see docs/reference/doctor.md."""
-        fields = msgspec.to_builtins(self)
-        return {"format": DIAGNOSIS_FORMAT, **fields, "exit_code": self.exit_code}
+        return DiagnosisDocument(
+            format=DIAGNOSIS_FORMAT,
+            identity=self.identity,
+            facts=self.facts,
+            capabilities=self.capabilities,
+            exit_code=self.exit_code,
+        )
+
+
+@dataclass(frozen=True)
+class DiagnosisDocument:
+    """The JSON of `tracekit doctor`; `exit_code` is that of the command."""
+
+    format: int
+    identity: base_capabilities.Identity
+    facts: tuple[MachineFact, ...]
+    capabilities: base_capabilities.Capabilities | None
+    exit_code: int
 
 
 def examine(
