@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from tracekit import lab
-from tracekit.base import InterruptedRunError, ToolError, UsageError, documents, outputs
+from tracekit.base import InterruptedRunError, ToolError, UsageError, documents, outputs, units
 from tracekit.cli import answers, console, options
 from tracekit.cli.options import flag, option
 from tracekit.workload import parameters
@@ -153,6 +153,9 @@ def _list(suite: str, *, json: bool) -> None:
 def _bench(
     shape: "lab.Shape", settings: "lab.Settings", output: Path | None, *, json: bool
 ) -> None:
+    chosen_names = [*settings.subjects]
+    seconds = settings.effort.budget * len(lab.chosen(settings.suite, chosen_names))
+    console.announce(f"measures for about {units.span(seconds)}, after its preparation", seconds)
     with console.progress("bench") as progress:
         done = lab.run_bench(shape, settings, progress=progress)
     if json:

@@ -9,7 +9,7 @@ import typer
 import typer.core
 
 from tracekit import app, comparison, nightly, record, workload
-from tracekit.base import UsageError, Verdict, files, outputs, redaction
+from tracekit.base import UsageError, Verdict, files, outputs, redaction, units
 from tracekit.cli import completion, console, options
 from tracekit.cli.options import argument, flag, option
 
@@ -240,6 +240,7 @@ def ab(
     if html:
         pages = [html]
     with outputs.writing(pages):
+        console.announce(f"measures for at most {units.span(total_seconds)}", total_seconds)
         with console.progress("bench ab") as progress:
             compared = measure(progress)
         if html is not None:

@@ -57,23 +57,42 @@ class _Invocation:
     remarks: list[str] = field(default_factory=list)
     has_document: bool = False
     usage_error: str = ""
+    words: tuple[str, ...] = ()
+    duration: "_Duration | None" = None
+
+
+@dataclass
+class _Duration:
+    """The time of a command: when its first stage began, and how long it is expected to take.
+
+    `is_complete` tells whether all stages so far ended by themselves.
+    """
+
+    start_time: float
+    expected_seconds: float | None
+    is_complete: bool = True
 
 
 _invocations: list[_Invocation] = []
 
 
 @contextmanager
-def invocation(output_style: OutputStyle) -> Generator[None]:
-    """Print everything of one command through consoles that end with it.
+def invocation(output_style: OutputStyle, words: Sequence[str] = ()) -> Generator[None]:
+    """Print everything of one command, by its words, through consoles that end with it.
 
     A console keeps the text that a closed pipe did not take, the width of the terminal, and
     whether it shows colors: none of it may reach the next command of this process.
     """
-    _invocations.append(_Invocation(output_style))
+    current = _Invocation(output_style, words=tuple(words))
+    _invocations.append(current)
     try:
         yield
     finally:
         _invocations.pop()
+        if current.duration is not None and current.duration.is_complete:
+            from tracekit.cli import durations
+
+            durations.keep_seconds(current.words, monotonic() - current.duration.start_time)
 
 
 def _current() -> _Invocation:
@@ -123,29 +142,78 @@ def _say(*parts: Words, style: str = "") -> None:
 _WIDEST = 30  # characters of a cell
 
 
+def announce(plan: str, seconds: float | None = None) -> None:
+    """Say first how long the command takes: as its last runs in this folder did, or as planned.
+
+    `plan` are words on the planned time, which are used if no earlier run is known; `seconds` is
+    that time, as far as it is known.
+    """
+    from tracekit.base import units
+    from tracekit.cli import durations
+
+    current = _current()
+    if current.duration is not None:
+        return
+    earlier_seconds = durations.expect_seconds(current.words)
+    current.duration = _Duration(monotonic(), earlier_seconds or seconds)
+    if current.output_style.is_quiet:
+        return
+    if earlier_seconds is not None:
+        _say(f"about {units.span(earlier_seconds)}, as before", style="dim")
+    elif plan:
+        _say(plan, style="dim")
+
+
 @contextmanager
 def progress(stage: str) -> "Generator[record.Progress]":
-    """Show a stage while it runs, and its duration; in a pipe only with --verbose, as a line.
+    """Show a stage while it runs, with the time that is left if it is known, and its duration.
 
+    On a terminal it is a line that changes. In a pipe, a stage of a command that was announced is a
+    line at its end, and one that lasts long says after 10 s, 20 s, 40 s and so on how far it is.
     Other output is not redirected meanwhile: rich would carry out the sequences in it.
     """
-    if not is_progress_shown():
-        start_time = monotonic()
+    announce("")
+    duration = _current().duration
+    if duration is None:  # outside of a command
         yield record.quiet
-        if _current().output_style.is_verbose:
-            _say(f"{stage}: {monotonic() - start_time:.1f} s")
         return
-    from rich.live import Live
-    from rich.spinner import Spinner
-
+    was_complete = duration.is_complete
+    duration.is_complete = False
     start_time = monotonic()
-    err = screen(error=True)
-    spinner = Spinner("dots", f"{stage} …", style="status.spinner")
-    with Live(spinner, console=err, transient=True, redirect_stdout=False, redirect_stderr=False):
-        yield lambda text: spinner.update(text=style_text(f"{stage} · {text}"))
-    elapsed_seconds = monotonic() - start_time
-    elapsed_text = f"{elapsed_seconds:.1f} s"
-    _say(("✓", "green"), f" {stage} ", (elapsed_text, "dim"))
+    if is_progress_shown():
+        from tracekit.cli import stage_line
+
+        line = stage_line.StageLine(stage, duration.start_time, duration.expected_seconds)
+        with stage_line.show(line, screen(error=True)):
+            yield line.update
+        elapsed_text = f"{monotonic() - start_time:.1f} s"
+        _say(("✓", "green"), f" {stage} ", (elapsed_text, "dim"))
+    else:
+        is_quiet = _current().output_style.is_quiet
+        yield record.quiet if is_quiet else _report_rarely(stage)
+        is_announced = duration.expected_seconds is not None and not is_quiet
+        if is_announced or _current().output_style.is_verbose:
+            _say(f"{stage}: {monotonic() - start_time:.1f} s")
+    duration.is_complete = was_complete
+
+
+_FIRST_REPORT = 10.0  # seconds of a stage
+
+
+def _report_rarely(stage: str) -> "record.Progress":
+    """Return a progress that prints its words after 10 s, 20 s, 40 s and so on."""
+    start_time = monotonic()
+    pause = _FIRST_REPORT
+
+    def report(words: str) -> None:
+        nonlocal pause
+        elapsed_seconds = monotonic() - start_time
+        if elapsed_seconds >= pause:
+            _say(f"{stage}: {words} ({elapsed_seconds:.0f} s)")
+            while pause <= elapsed_seconds:
+                pause *= 2
+
+    return report
 
 
 def show_folders(

@@ -96,7 +96,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     own_words, output_style = _read_output_style(given_words)
     words, note = names.translate(own_words, tree.find_subcommands(own_words[:1]))
     try:
-        with _taking_turns, streams.guard_streams(), console.invocation(output_style), _logging():
+        with (
+            _taking_turns,
+            streams.guard_streams(),
+            console.invocation(output_style, words),
+            _logging(),
+        ):
             _run(words, note)
     except SystemExit as end:
         is_judge = any(_begins_with(words, name.split()) for name in _JUDGES)

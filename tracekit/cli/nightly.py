@@ -239,6 +239,9 @@ def run(
         chosen = plan.select_captures(capture).captures
         names = [chosen_capture.name for chosen_capture in chosen] or None
     failed = None
+    estimate = nightly.dry_run.estimate(plan if names is None else plan.select_captures(names))
+    words = f"measures for about {units.span(estimate.seconds)}"
+    console.announce(f"{words}, and for at most {units.span(plan.budget)}", estimate.seconds)
     try:
         with console.progress("nightly") as progress:
             night = nightly.run.run_night(

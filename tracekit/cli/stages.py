@@ -11,7 +11,7 @@ import tracekit
 from tracekit import analysis, app
 from tracekit import record as record_room
 from tracekit import tables as traces
-from tracekit.base import Recording, UsageError, files, outputs, require
+from tracekit.base import Recording, UsageError, files, outputs, require, units
 from tracekit.cli import completion, console, options, results
 from tracekit.cli.options import argument, flag, option
 from tracekit.workload import Plan
@@ -54,6 +54,7 @@ def capture(
         _capture_gpu(plan, more, open_it=open_page, json=json)
         return
     tables, xml = _EXPORTS[export]
+    _announce_recording(plan, "; reading its tables and writing the page take a few seconds more")
     recording, result = tracekit.pipeline.capture(
         plan, console.progress, tables=tables, xml=xml, redacted=not no_redact
     )
@@ -61,6 +62,15 @@ def capture(
     if open_page:
         typer.launch(recording.report_file.resolve().as_uri())
     tracekit.pipeline.require_rows(result)
+
+
+def _announce_recording(plan: Plan, then: str = "") -> None:
+    """Say how long a recording takes by its plan, unless an earlier one tells it better."""
+    span = units.span(plan.time_limit)
+    words = f"records for about {span} once it has warmed up"
+    if plan.repeats is not None or plan.command:
+        words = f"records for at most {span}"
+    console.announce(f"{words}{then}", plan.time_limit)
 
 
 def _capture_gpu(plan: Plan, more: list[str], *, open_it: bool, json: bool) -> None:
@@ -92,6 +102,7 @@ def _show_check(recording: "Recording") -> None:
 
 def record(plan: Plan, *, json: options.Json = False) -> None:
     """Record a workload, a program or a process."""
+    _announce_recording(plan)
     with console.progress("record") as progress:
         recording = tracekit.pipeline.record(plan, progress)
     console.show_folders([recording], "export", recording.provenance().warnings, json=json)
