@@ -344,7 +344,7 @@ def _subjects(
 class VerifiedKernels:
     """The JSON of `tracekit kernel verify`; `not_proven` are sentences on its limits.
 
-    `gate` compares exact counts with those that were kept, if that was asked for.
+    `gate` has the answers to the expectations of --gate, if there are any.
     """
 
     verifications: "tuple[lab.verify.Verification, ...]"
