@@ -37,24 +37,24 @@ class StageLine:
         """Take the words on the current work."""
         self._words = words
 
-    def describe(self, now: float) -> str:
-        """Return the text of the line at a time of `monotonic`."""
+    def describe(self, moment: float) -> str:
+        """Return the text of the line at a moment of `monotonic`."""
         text = f"{self._stage} · {self._words}" if self._words else f"{self._stage} …"
-        remaining_seconds = self._estimate_remaining(now)
+        remaining_seconds = self._estimate_remaining(moment)
         if remaining_seconds is None or remaining_seconds < 1:
             return text
         return f"{text} · about {units.span(remaining_seconds)} left"
 
-    def _estimate_remaining(self, now: float) -> float | None:
+    def _estimate_remaining(self, moment: float) -> float | None:
         part = _PART.search(self._words)
         if part:
             number, total = (int(digits.replace(",", "") or 0) for digits in part.groups())
             done = number - 1
             if done >= _FEWEST_PARTS:
-                return (now - self._start_time) / done * (total - done)
+                return (moment - self._start_time) / done * (total - done)
         if self._expected_seconds is None:
             return None
-        return self._command_start + self._expected_seconds - now
+        return self._command_start + self._expected_seconds - moment
 
     def __rich__(self) -> Spinner:
         """Return the spinner with the text of this moment."""

@@ -64,13 +64,13 @@ def capture(
     tracekit.pipeline.require_rows(result)
 
 
-def _announce_recording(plan: Plan, then: str = "") -> None:
+def _announce_recording(plan: Plan, addition: str = "") -> None:
     """Say how long a recording takes by its plan, unless an earlier one tells it better."""
     span = units.span(plan.time_limit)
     words = f"records for about {span} once it has warmed up"
     if plan.repeats is not None or plan.command:
         words = f"records for at most {span}"
-    console.announce(f"{words}{then}", plan.time_limit)
+    console.announce(f"{words}{addition}", plan.time_limit)
 
 
 def _capture_gpu(plan: Plan, more: list[str], *, open_it: bool, json: bool) -> None:
