@@ -19,15 +19,24 @@ def main(called: str, arguments: list[str]) -> int:
         code, text = texts.TOOLCHAIN[scenario.get("toolchain")]
         return complain(text, code)
     match [called, *arguments]:
-        case ["xcrun", "--find" | "-f", "xctrace"]:
-            return say(str((FOLDER / "bin" / "xctrace").resolve()))
+        case ["xcrun", "--find" | "-f", tool] if tool in find_tools(scenario):
+            return say(str((FOLDER / "bin" / tool).resolve()))
         case ["xcrun", "xctrace", *rest] | ["xctrace", *rest]:
             return xctrace(rest, scenario)
+        case ["gpucapture", *rest]:
+            return import_module("capturing").gpucapture(rest, scenario)
         case ["system_profiler", "-json", "SPDisplaysDataType"]:
             return say(device_lists.list_displays(scenario))
         case _:
             text = f'xcrun: error: unable to find utility "{"".join(arguments[-1:])}", not a '
             return complain(f"{text}developer tool or in PATH", 72)
+
+
+def find_tools(scenario: Scenario) -> set[str]:
+    """Return the tools of this Xcode that xcrun finds."""
+    if scenario.version.is_27:
+        return {"xctrace", "gpucapture", "gpudebug"}
+    return {"xctrace"}
 
 
 _COMMANDS = {

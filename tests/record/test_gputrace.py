@@ -4,8 +4,10 @@ On a Mac without a Mac: an MLX on PYTHONPATH captures as its documentation says.
 """
 
 import json
+import os
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -287,7 +289,11 @@ def test_a_capture_that_is_late_or_interrupted_ends(
 
 def test_senseless_options_of_a_capture_are_a_usage_error(capture: Capture, tmp_path: Path) -> None:
     for error_words, values in (
-        ("captures a workload", {"workload": None, "attach": 1, "warmup": 5}),
+        ("captures a workload", {"workload": None, "command": ("true",), "warmup": 5}),
+        (
+            "so --recorder has no meaning",
+            {"workload": None, "attach": 1, "warmup": 5, "recorder": "host"},
+        ),
         ("Choose what to record", {"workload": None}),
         ("so --recorder has no meaning", {"recorder": "host"}),
         ("so --counters, --time-limit has no", {"time_limit": 3.0, "counters": "off"}),
@@ -302,4 +308,53 @@ def test_senseless_options_of_a_capture_are_a_usage_error(capture: Capture, tmp_
     ):
         with pytest.raises(UsageError, match=error_words):
             capture(**values)
+    assert not (tmp_path / "run").exists()
+
+
+def attach_capture(pid: int, folder: Path) -> Recording:
+    return capture_gpu(Plan(attach=pid, output=folder, repeats=2))
+
+
+@pytest.fixture
+def capturable() -> Iterator[int]:
+    """Yield the process id of a program that Metal could capture."""
+    environment = {**os.environ, "MTL_CAPTURE_ENABLED": "1"}
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, env=environment) as process:
+        yield process.pid
+
+
+@pytest.mark.processes
+def test_a_running_process_is_captured_by_gpucapture(
+    scenario: Callable[..., None], capturable: int, tmp_path: Path
+) -> None:
+    bundle = tmp_path / "made.gputrace"
+    bundle.mkdir()
+    (bundle / "metadata").write_text("made")
+    scenario(version="27A266a", gputrace=str(bundle))
+    recording = attach_capture(capturable, tmp_path / "run")
+    assert (recording.gputrace / "metadata").read_text() == "made"
+    provenance = recording.provenance()
+    [line] = provenance.command_lines
+    assert line[1:] == (
+        *("start", "--pid", str(capturable), "--count", "2"),
+        *("--output", str(recording.gputrace)),
+    )
+    assert [(target.pid, target.name) for target in provenance.targets] == [(capturable, "cat")]
+    scenario(version="27A266a")
+    with pytest.raises(ToolError, match="gpucapture ended well, but left no"):
+        attach_capture(capturable, tmp_path / "nothing")
+
+
+@pytest.mark.processes
+def test_without_gpucapture_or_the_switch_no_process_is_captured(
+    scenario: Callable[..., None], capturable: int, tmp_path: Path
+) -> None:
+    with pytest.raises(ToolError, match="comes with Xcode 27, and xcrun finds none here"):
+        attach_capture(capturable, tmp_path / "run")
+    scenario(version="27A266a")
+    with (
+        subprocess.Popen(["cat"], stdin=subprocess.PIPE, env={"PATH": os.environ["PATH"]}) as other,
+        pytest.raises(UsageError, match="was started without MTL_CAPTURE_ENABLED=1"),
+    ):
+        attach_capture(other.pid, tmp_path / "run")
     assert not (tmp_path / "run").exists()

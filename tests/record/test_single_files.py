@@ -66,6 +66,7 @@ def test_foreign_csv_files_are_refused_by_name(
 ) -> None:
     exact = RELU.encode()
     for name, content, words in (
+        ("debug.json", b'{"performance": {}}', "`gpudebug --json` writes, whose form is not"),
         ("mine.csv", b"time,cpu\n1,2\n", "unknown header: 'time', 'cpu'."),
         ("cut.csv", b"Index,Encoder Index,Name\n", "unknown header: 'Index', 'Encoder Index', 'Na"),
         ("german.csv", exact.replace(b",", b";"), "with semicolons between them"),

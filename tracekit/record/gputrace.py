@@ -2,8 +2,11 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+import psutil
 
 from tracekit import tables
 from tracekit.base import (
@@ -21,10 +24,12 @@ from tracekit.base import (
     system,
 )
 from tracekit.machine import describe, git_commit
+from tracekit.record import gpucapture
+from tracekit.record.gpucapture import SWITCH
 from tracekit.record.progress import Progress, quiet
 from tracekit.record.requirements import GPUTRACE
 from tracekit.record.xctrace.attached_worker import report_of, start_worker
-from tracekit.record.xctrace.command import own_environment
+from tracekit.record.xctrace.command import check, own_environment, run
 from tracekit.workload import Plan, Spec, command, journal
 from tracekit.workload import plan as workload_plan
 
@@ -38,10 +43,10 @@ class FrameTimeouts:
 
 
 TIMEOUTS = FrameTimeouts()
-SWITCH = "MTL_CAPTURE_ENABLED"
 STEPS = 3  # a capture grows by all that a step touches
 _FOLLOWED = ("parameters", "warmup", "repeats")
 """The choices of a plan that a capture follows."""
+_FOLLOWED_ATTACHED = ("attach", "repeats")
 UNTIMED = (
     "Capturing changes how long everything takes, so nothing of this run was timed; record it "
     "without --gputrace for that."
@@ -56,26 +61,78 @@ def capture_gpu(
 ) -> Recording:
     """Capture a few steps of the plan's workload into `capture.gputrace` of a new folder.
 
-    `more` are further options of the command line that have no meaning for a capture.
-    Raise UsageError if the plan has no workload, asks for a recorder or has a wrong parameter;
-    ToolError if this machine has no Metal, or nothing was captured.
+    Of a running process, Apple's gpucapture captures command buffers. `more` are further options of
+    the command line that have no meaning for a capture. Raise UsageError if the plan has neither a
+    workload nor a process that can be captured, asks for a recorder or has a wrong parameter;
+    ToolError if this machine has no Metal, or no gpucapture, or nothing was captured.
     """
     _check(plan, more)
+    tool = ""
+    if plan.attach is not None:
+        tool = _find_gpucapture(plan.attach)
     workload_plan.require_place(plan)
     recording = workload_plan.claim_folder(plan.output, plan.name, _provenance(plan))
     with workload_plan.kept_unless_misused(recording), stages.running(recording, "record"):
-        _capture(plan, recording, progress, timeouts)
+        if plan.attach is not None:
+            _capture_attached(tool, plan.attach, recording, progress, timeouts)
+        else:
+            _capture(plan, recording, progress, timeouts)
     return recording
+
+
+def _find_gpucapture(pid: int) -> str:
+    """Return the path of gpucapture; raise an error if it, or the process, cannot capture."""
+    tool = gpucapture.find_tool(run, gpucapture.NAME)
+    if not tool:
+        raise ToolError(
+            "A running process is captured by gpucapture, which comes with Xcode 27, and xcrun "
+            "finds none here.",
+            hint="Capture a workload with --workload, or let the program call MTLCaptureManager.",
+        )
+    gpucapture.require_switch(pid)
+    return tool
+
+
+def _capture_attached(
+    tool: str, pid: int, recording: Recording, progress: Progress, timeouts: FrameTimeouts
+) -> None:
+    provenance = recording.provenance()
+    count = provenance.repeats or STEPS
+    argv = gpucapture.make_command(tool, pid, count, str(recording.gputrace.resolve()))
+    name = ""
+    with suppress(psutil.Error):
+        name = psutil.Process(pid).name()
+    provenance = replace(
+        provenance,
+        command_lines=(argv,),
+        started=make_timestamp(),
+        targets=(Process(pid, name),),
+    )
+    recording.save_provenance(provenance)
+    progress(f"capturing {count} command buffers of process {pid}")
+    completed = run(argv, timeouts.capture)
+    recording.save_provenance(replace(provenance, ended=make_timestamp()))
+    check(completed)
+    if not recording.gputrace.exists():
+        raise ToolError(
+            f"gpucapture ended well, but left no {recording.gputrace}.",
+            hint="Does the process commit command buffers?",
+        )
+    _open_tables(recording)
 
 
 def _check(plan: Plan, more: Sequence[str]) -> None:
     workload_plan.check(plan)
-    if plan.workload is None:
+    heeded = _FOLLOWED
+    if plan.attach is not None:
+        heeded = _FOLLOWED_ATTACHED
+    elif plan.workload is None:
         raise UsageError(
             "--gputrace captures a workload: the program itself must begin and end the capture.",
-            hint="Name one with --workload; `tracekit list workloads` lists them.",
+            hint="Name one with --workload, which `tracekit list workloads` lists; or a running "
+            "process with --attach.",
         )
-    unheeded = [*plan.find_given_options(_FOLLOWED), *more]
+    unheeded = [*plan.find_given_options(heeded), *more]
     if unheeded:
         raise UsageError(
             f"--gputrace takes the place of a recording, so {', '.join(unheeded)} has no meaning.",

@@ -34,6 +34,7 @@ from tracekit.machine import (
     find_rejections,
 )
 from tracekit.machine import unknown as not_known
+from tracekit.record import gpucapture
 from tracekit.record.beliefs import VARIABLE as BELIEFS_VARIABLE
 from tracekit.record.beliefs import describe_changes, find_contradictions, read_beliefs
 from tracekit.record.doctor.surroundings import DoctorSurroundings
@@ -331,6 +332,24 @@ def _xctrace(surroundings: DoctorSurroundings) -> MachineFact:
     return ok(f"{version.text}: by its build {version.build}, of Xcode {version.xcode}")
 
 
+def _frame_capture(surroundings: DoctorSurroundings) -> Iterator[MachineFact]:
+    if surroundings.machine.on_mac:
+        words = "part of Metal: `tracekit capture --gputrace` captures workloads by it"
+        yield ok(words, name="MTLCaptureManager")
+    uses = {
+        gpucapture.NAME: "`tracekit capture --gputrace --attach PID` captures a process by it",
+        gpucapture.DEBUGGER: "it profiles a capture; its output has no documented form to read",
+    }
+    for name, use in uses.items():
+        path = gpucapture.find_tool(surroundings.run, name)
+        if not surroundings.has_xctrace:
+            yield unknown("xctrace does not answer.", name=name)
+        elif path:
+            yield ok(f"{path}: {use}", name=name)
+        else:
+            yield not_applicable("xcrun finds none; it comes with Xcode 27.", name=name)
+
+
 def _beliefs(_: DoctorSurroundings) -> MachineFact:
     try:
         beliefs = read_beliefs()
@@ -501,6 +520,7 @@ CHECKS: tuple[DoctorCheck, ...] = (
     DoctorCheck("mlx", _mlx),
     DoctorCheck("developer folder", _developer_folder, "xcode"),
     DoctorCheck("xctrace", _xctrace, "xcode"),
+    DoctorCheck("frame capture", _frame_capture, "xcode"),
     DoctorCheck("beliefs", _beliefs, "xctrace"),
     DoctorCheck("template", _template, "xcode"),
     DoctorCheck("gpu counters", _gpu_counters, "xcode"),

@@ -41,6 +41,11 @@ _OTHER_FILES = (
         "UTF-16",
         "Make it UTF-8 first: `iconv -f UTF-16 -t UTF-8 FILE`.",
     ),
+    (
+        (b"{", b"["),
+        "JSON, such as `gpudebug --json` writes, whose form is not documented",
+        "Export the counters of a capture as CSV in Xcode.",
+    ),
     ((b"bplist",), "a binary property list", "Name the bundle's folder, which ends with .trace."),
 )
 
