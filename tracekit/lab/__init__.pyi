@@ -3,10 +3,10 @@ from . import replay as replay
 from .bench import document as document
 from .bench.inputs import Shape as Shape
 from .bench.measure import Effort as Effort
-from .bench.measure import Settings as Settings
-from .bench.measure import chosen as chosen
-from .bench.measure import prepare_subject as prepare_subject
-from .bench.measure import run_bench as run_bench
+from .bench.run import Settings as Settings
+from .bench.run import chosen as chosen
+from .bench.run import prepare_subject as prepare_subject
+from .bench.run import run_bench as run_bench
 from .bench.tune import explain_default_launch as explain_default_launch
 from .bench.tune import tune as tune
 from .bench.tune import tuning_document as tuning_document

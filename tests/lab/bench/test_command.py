@@ -14,7 +14,7 @@ from tracekit.base.errors import InterruptedRunError, ToolError
 from tracekit.cli import bench
 from tracekit.lab.bench.document import Bench
 from tracekit.lab.bench.inputs import Shape, Subject
-from tracekit.lab.bench.measure import SUBJECTS, Settings, run_bench
+from tracekit.lab.bench.run import SUBJECTS, Settings, run_bench
 from tracekit.machine.sources import CpuTime
 
 Run = Callable[..., Any]

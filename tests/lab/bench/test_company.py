@@ -8,7 +8,8 @@ from bench_subjects import Hand
 from tracekit.lab.bench.company import Company
 from tracekit.lab.bench.document import bench_document
 from tracekit.lab.bench.inputs import Shape
-from tracekit.lab.bench.measure import Effort, Settings, run_bench
+from tracekit.lab.bench.measure import Effort
+from tracekit.lab.bench.run import Settings, run_bench
 from tracekit.lab.bench.words import families, remarks, warnings
 from tracekit.machine.sources import CpuTime
 

@@ -27,7 +27,8 @@ from tracekit.lab.bench.document import (
     summarize,
 )
 from tracekit.lab.bench.inputs import Shape, Subject, SubjectUnavailable
-from tracekit.lab.bench.measure import Effort, Settings, run_bench
+from tracekit.lab.bench.measure import Effort
+from tracekit.lab.bench.run import Settings, run_bench
 from tracekit.lab.bench.tune import Candidate, candidates, rank_rows, tune
 from tracekit.lab.metal_queue import Dispatch
 from tracekit.machine.sources import CpuTime

@@ -18,7 +18,8 @@ from tracekit.lab.bench.inputs import (
     Subject,
     SubjectUnavailable,
 )
-from tracekit.lab.bench.measure import SUBJECTS, gpu_times
+from tracekit.lab.bench.measure import gpu_times
+from tracekit.lab.bench.run import SUBJECTS
 from tracekit.lab.bench.subjects.attention import prepare_paged
 from tracekit.lab.bench.subjects.layers import prepare_fused
 from tracekit.lab.msl.emulation import emulation

@@ -1,32 +1,19 @@
-"""Run a bench from beginning to end: prepare subjects, measure them in turns, compare them."""
+"""Measure subjects of a bench in turns: their samples, then their kernels on the GPU."""
 
-import math
-import os
-import time
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from tracekit.base import (
     ToolError,
     UsageError,
-    Verdict,
-    own_version,
-    paired,
-    require,
-    verdicts,
 )
 from tracekit.lab.bench.company import Company, Count, count_now
 from tracekit.lab.bench.document import (
-    GPU,
-    HOST,
     INTERRUPTED,
-    Bench,
     BenchRow,
-    SubjectRatio,
     Timing,
     calls_of,
     rounds_of,
@@ -35,16 +22,11 @@ from tracekit.lab.bench.document import (
 from tracekit.lab.bench.inputs import (
     Inputs,
     Prepared,
-    Shape,
     Subject,
     SubjectUnavailable,
-    cache_here,
 )
-from tracekit.lab.bench.subjects.attention import DECODE, PREFILL
-from tracekit.lab.bench.subjects.layers import CACHE, NORM
 from tracekit.lab.metal_queue import Dispatch, load_metal, time_kernels
-from tracekit.machine import describe as describe_machine
-from tracekit.record import Progress, quiet
+from tracekit.record import Progress
 from tracekit.workload import backend, threadgroups
 
 _OF_MLX = "the kernels are MLX's own, which no queue but its own can launch"
@@ -149,15 +131,25 @@ def measure_in_turns(
         disturbed = company.describe()
         for runner in runners:
             progress(f"finish {runner.subject.name}")
-            row = make_row(runner)
+            dispatches, no_gpu = _time_kernels_of(runner)
+            row = make_row(runner, dispatches, no_gpu)
             rows[runner.subject.name] = replace(row, disturbed=disturbed)
     except KeyboardInterrupt:
         for runner in runners:
             has_started = runner.micro or runner.failure
             if has_started and runner.subject.name not in rows:
-                rows[runner.subject.name] = make_row(runner, INTERRUPTED)
+                no_gpu = runner.failure or INTERRUPTED
+                row = make_row(runner, (), no_gpu, stopped=INTERRUPTED)
+                rows[runner.subject.name] = row
         return rows, True
     return rows, False
+
+
+def _time_kernels_of(runner: Runner) -> tuple[tuple[Dispatch, ...], str]:
+    """Return the times of a subject's kernels on the GPU, and the reason if there are none."""
+    if runner.failure:
+        return (), runner.failure
+    return gpu_times(runner.prepared)
 
 
 def _prepare(subject: Subject, inputs: Inputs) -> Runner | BenchRow:
@@ -233,84 +225,19 @@ def describe(error: Exception) -> str:
     return f"{type(error).__name__}: {text} {threadgroups.advise_threadgroup(text)}".rstrip()
 
 
-def compare_rows(
-    rows: Sequence[BenchRow], subjects: Sequence[Subject], against: str | None, threshold: float
-) -> list[BenchRow]:
-    """Fill in each row's speed-up against its family's naive subject, and against `against`.
+def make_row(
+    runner: Runner, dispatches: tuple[Dispatch, ...], no_gpu: str, *, stopped: str = ""
+) -> BenchRow:
+    """Make a row of the samples of a subject, and of the times of its kernels.
 
-    The latter has a verdict, by a threshold: the least change of the time that matters.
+    `no_gpu` is the reason if there are no `dispatches`, and `stopped` that for an early end.
     """
-    rows_by_name = {row.name: row for row in rows}
-    naive_subjects = {subject.family: subject.name for subject in subjects if subject.naive}
-    compared_rows: list[BenchRow] = []
-    for row in rows:
-        speed_up = _comparison(row, naive_subjects.get(row.family), rows_by_name)
-        ratio = _comparison(row, against, rows_by_name)
-        judged_ratio = _judge_ratio(ratio, row, threshold)
-        compared_rows.append(replace(row, speed_up=speed_up, against=judged_ratio))
-    return compared_rows
-
-
-def _comparison(
-    row: BenchRow, reference: str | None, rows: Mapping[str, BenchRow]
-) -> SubjectRatio | None:
-    if reference is None or reference == row.name or row.micro is None:
-        return None
-    base = rows.get(reference)
-    if base is not None and base.family != row.family:
-        return None  # those of another family do other work
-    if base is None or base.micro is None:
-        return SubjectRatio(reference, reason=f"{reference} was not measured")
-    return quicker(row.micro.samples, base.micro.samples, reference)
-
-
-def _judge_ratio(
-    ratio: SubjectRatio | None, row: BenchRow, threshold: float
-) -> SubjectRatio | None:
-    """Return a comparison with its verdict: the rule of all comparisons, on the time of a call."""
-    if ratio is None or ratio.median is None:
-        return ratio
-    if ratio.low is None or ratio.high is None:
-        pairs_doubt = f"{ratio.pairs} pairs count, and an interval takes {paired.least_pairs()}"
-        return replace(ratio, verdict=Verdict.UNCLEAR, doubt=pairs_doubt, threshold=threshold)
-    if row.disturbed:
-        doubt = f"{row.disturbed} meanwhile"
-        return replace(ratio, verdict=Verdict.UNCLEAR, doubt=doubt, threshold=threshold)
-    log_median = math.log(ratio.median)
-    log_low = math.log(ratio.low)
-    log_high = math.log(ratio.high)
-    logarithms = verdicts.Interval(log_median, log_low, log_high)
-    log_threshold = math.log1p(threshold)
-    verdict, doubt = verdicts.verdict_of(logarithms.orient(-1), log_threshold)
-    doubt_text = ""
-    if doubt:
-        doubt_text = doubt.format(limit=verdicts.Shown("ratio", "ns").limit(threshold))
-    return replace(ratio, verdict=verdict, doubt=doubt_text, threshold=threshold)
-
-
-def quicker(ours: Sequence[float], theirs: Sequence[float], reference: str) -> SubjectRatio:
-    """Compare samples of the same rounds: how many times as long the other takes."""
-    pairs = min(len(ours), len(theirs))
-    our_samples = ours[:pairs]
-    their_samples = theirs[:pairs]
-    if min((*our_samples, *their_samples), default=0) <= 0:
-        return SubjectRatio(reference, reason="a sample took no time that this clock can see")
-    ratio = paired.paired_ratio(their_samples, our_samples)
-    return SubjectRatio(reference, ratio.median, ratio.lower_bound, ratio.upper_bound, ratio.pairs)
-
-
-def make_row(runner: Runner, stopped: str = "") -> BenchRow:
-    """Make a row of the samples of a subject; `stopped` is the reason for an early end."""
     prepared = runner.prepared
     step = prepared.step
     reason = runner.failure or stopped
-    if not reason:
-        state = "measured"
-        dispatches, no_gpu = gpu_times(prepared)
-    else:
+    state = "measured"
+    if reason:
         state = "partial" if runner.micro else "failed"
-        dispatches = ()
-        no_gpu = reason
     block_size = None
     if runner.subject.paged:
         block_size = runner.inputs.shape.block_size
@@ -346,122 +273,3 @@ def _timing(samples: Sequence[float], calls: int) -> Timing | None:
     if not samples:
         return None
     return Timing(tuple(samples), calls, summarize(samples))
-
-
-SUBJECTS: tuple[Subject, ...] = (*DECODE, *PREFILL, *CACHE, *NORM)  # in the order of their tables
-SUITES = ("attention", "cache", "norm")
-
-
-def chosen(suite: str, names: Sequence[str] = ()) -> tuple[Subject, ...]:
-    """Return the subjects of a suite, or those of `names`; raise UsageError for unknown ones."""
-    require(suite, (*SUITES, "all"), "suite")
-    in_suite = [subject for subject in SUBJECTS if suite in {"all", subject.suite}]
-    known_names = [subject.name for subject in in_suite]
-    for name in names:
-        require(name, known_names, "subject")
-    if not names:
-        return tuple(in_suite)
-    return tuple(subject for subject in in_suite if subject.name in names)
-
-
-def prepare_subject(name: str, shape: Shape) -> Prepared:
-    """Prepare one subject on a shape, so that another tool can repeat its step.
-
-    Raises UsageError for an unknown name, and ToolError if the subject cannot run here.
-    """
-    (subject,) = chosen("all", [name])
-    try:
-        return subject.prepare(Inputs(shape, cache_here()))
-    except SubjectUnavailable as why:
-        raise ToolError(
-            f"The subject {name} cannot run here: {why}.",
-            hint="tracekit bench run --list lists the subjects.",
-        ) from why
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The subjects to measure, and the effort.
-
-    Without `subjects`, all of the suite are measured. All subjects of a family are compared with
-    `against`, and judged by `threshold`: the least change of a call's time that matters, as a
-    ratio.
-    """
-
-    suite: str = "all"
-    subjects: tuple[str, ...] = ()
-    against: str | None = None
-    effort: Effort = field(default_factory=Effort)
-    threshold: float = 0.03
-
-
-def run_bench(
-    shape: Shape,
-    settings: Settings,
-    *,
-    subjects: Sequence[Subject] | None = None,
-    clock: Clock = time.perf_counter_ns,
-    progress: Progress = quiet,
-    count: Count = count_now,
-) -> Bench:
-    """Measure subjects on a shape, by default those of the settings' suite.
-
-    The row of a subject that fails has the reason; an interrupt ends the measurement and keeps
-    the rows. Raises UsageError for an unknown suite, or a subject that is not in it.
-    """
-    if subjects is None:
-        subjects = _choose_subjects(settings)
-    if settings.against is not None:
-        require(settings.against, [subject.name for subject in subjects], "subject")
-    started = datetime.now(UTC).isoformat(timespec="seconds")
-    inputs = Inputs(shape, cache_here())
-    rows: dict[str, BenchRow] = {}
-    stopped = False
-    for family in dict.fromkeys(subject.family for subject in subjects):
-        pairs = [(subject, inputs) for subject in subjects if subject.family == family]
-        family_rows, stopped = measure_in_turns(
-            pairs,
-            settings.effort,
-            clock=clock,
-            progress=progress,
-            title=f"{family} · ",
-            count=count,
-        )
-        rows.update(family_rows)
-        if stopped:
-            break
-    measured_rows = [rows[subject.name] for subject in subjects if subject.name in rows]
-    setting_values = asdict(settings)
-    effort_values = setting_values.pop("effort")
-    environment = _environment(inputs, measured_rows)
-    compared_rows = compare_rows(measured_rows, subjects, settings.against, settings.threshold)
-    return Bench(
-        environment=environment,
-        shape=shape,
-        settings=setting_values | effort_values,
-        rows=compared_rows,
-        started=started,
-        interrupted=stopped,
-    )
-
-
-def _choose_subjects(settings: Settings) -> tuple[Subject, ...]:
-    names = list(settings.subjects)
-    if names and settings.against:
-        names.append(settings.against)
-    return chosen(settings.suite, names)
-
-
-def _environment(inputs: Inputs, rows: Sequence[BenchRow]) -> dict[str, Any]:
-    on_gpu = any(row.dispatches for row in rows)
-    variables = sorted(os.environ.items())
-    return {
-        "tracekit": own_version(),
-        "machine": describe_machine(),
-        "variables": {name: value for name, value in variables if name.startswith("MLX_")},
-        "backend": backend(),
-        "clock": HOST,
-        "kernel_clock": GPU if on_gpu else HOST,
-        "cache": inputs.cache.bytes,
-        "cache_known_from": inputs.cache.source,
-    }

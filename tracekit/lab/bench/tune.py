@@ -13,7 +13,8 @@ import msgspec
 from tracekit.lab.bench.company import Count, count_now
 from tracekit.lab.bench.document import VERSION, BenchRow, SubjectRatio
 from tracekit.lab.bench.inputs import Inputs, Launch, Shape, Subject, cache_here
-from tracekit.lab.bench.measure import Clock, Effort, measure_in_turns, quicker
+from tracekit.lab.bench.measure import Clock, Effort, measure_in_turns
+from tracekit.lab.bench.ratios import quicker
 from tracekit.lab.bench.subjects.attention import prepare_paged
 from tracekit.machine import Machine
 from tracekit.ops import DecodeProblem, check_head_dim, kernels, planning
