@@ -41,7 +41,7 @@ from tracekit.nightly.pruning import (
 )
 from tracekit.pipeline import analyze, report, tables_of
 from tracekit.record.opening import opening
-from tracekit.tables.exports import PRUNED_NOTE
+from tracekit.tables.pruned import PRUNED_NOTE
 
 NOW = datetime.now(UTC)
 OLD = PruneLimits(timedelta(days=30), newest=0)

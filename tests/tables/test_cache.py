@@ -31,17 +31,17 @@ from tracekit.tables.cache import (
 )
 from tracekit.tables.convert import convert_table, symbol_files
 from tracekit.tables.direct import Stored, TableRef
-from tracekit.tables.exports import (
-    PRUNED_NOTE,
-    PrunedExport,
-    find_pruned_exports,
-    index,
-    note_pruned_exports,
-)
+from tracekit.tables.exports import index
 from tracekit.tables.flat import Flat, read_flat
 from tracekit.tables.headers import TableHeader
 from tracekit.tables.losses import Flaw
 from tracekit.tables.place import Choice
+from tracekit.tables.pruned import (
+    PRUNED_NOTE,
+    PrunedExport,
+    find_pruned_exports,
+    note_pruned_exports,
+)
 from tracekit.tables.tables import Tables
 
 Export = Callable[..., Path]

@@ -17,7 +17,7 @@ import pytest
 
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle_xml import write_exports
-from tracekit.tables.exports import identify
+from tracekit.tables.export_files import identify
 from tracekit.tables.flat import Flat, read_flat, read_table
 from tracekit.tables.normalize import normalize
 from tracekit.tables.schemas import SCHEMAS

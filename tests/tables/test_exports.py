@@ -9,7 +9,8 @@ import pytest
 from tracekit.base.errors import InputError, UsageError
 from tracekit.base.recording import Process
 from tracekit.tables.direct import Listed
-from tracekit.tables.exports import Content, ExportIndex, identify, index, of_one_run, select_run
+from tracekit.tables.export_files import Content, identify
+from tracekit.tables.exports import ExportIndex, index, of_one_run, select_run
 from tracekit.tables.headers import TableHeader, headers
 from tracekit.tables.losses import Flaw, Loss
 from tracekit.tables.place import OPEN, Choice, TablePlace

@@ -31,12 +31,14 @@ from tracekit.base import InputError, RecordingError, documents, files
 from tracekit.tables.convert import convert_table, file_name, symbol_files
 from tracekit.tables.direct import Listed, Stored, TableRef
 from tracekit.tables.drift import ReadNotes
-from tracekit.tables.exports import PARQUET, ExportIndex, PrunedExport, find_pruned_exports, index
+from tracekit.tables.export_files import PARQUET
+from tracekit.tables.exports import ExportIndex, index
 from tracekit.tables.flat import Flat, read_flat
 from tracekit.tables.headers import TableHeader
 from tracekit.tables.layout import frame_of
 from tracekit.tables.losses import EncodingEvidence, Flaw, Loss, Severity, collecting, report
 from tracekit.tables.place import OPEN, Choice, Stamp, lasting, stamp, xpath_of
+from tracekit.tables.pruned import PrunedExport, find_pruned_exports
 from tracekit.tables.toc import Toc
 from tracekit.tables.xml.node import Symbols, no_symbols
 

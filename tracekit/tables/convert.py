@@ -16,7 +16,8 @@ from tracekit.base import files as base_files
 from tracekit.base import outputs as base_outputs
 from tracekit.tables.direct import CaptureTable, Listed, TableRef
 from tracekit.tables.drift import ReadNotes
-from tracekit.tables.exports import ExportIndex, contents_beside, index, of_one_run
+from tracekit.tables.export_files import contents_beside
+from tracekit.tables.exports import ExportIndex, index, of_one_run
 from tracekit.tables.flat import TableSelection, read_flat, read_pieces
 from tracekit.tables.layout import Layout, find_unused_name
 from tracekit.tables.losses import Flaw, Loss, report

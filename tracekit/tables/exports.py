@@ -1,21 +1,11 @@
-"""The kind of an XML file, without reading all of it, and the tables that a folder holds or held.
+"""The tables that a bundle or a folder of exports holds or held, and those of one of its runs."""
 
-`pruned.json` next to the exports lists the content of each pruned file. The Parquet files that were
-made of it are then all that is left of its tables. A file that is there again is read as before.
-"""
-
-import logging
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import Literal
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from tracekit.base import InputError, UsageError, documents
-from tracekit.base import files as base_files
+from tracekit.base import InputError, UsageError
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.container.store import Unreadable
 from tracekit.tables.bundle.errors import name_bundle
@@ -31,9 +21,10 @@ from tracekit.tables.direct import (
     tables_in,
     tables_in_capture,
 )
-from tracekit.tables.headers import TableHeader, headers
+from tracekit.tables.export_files import PARQUET, contents, export_files, identify, refusal
+from tracekit.tables.headers import TableHeader
 from tracekit.tables.losses import Flaw, Loss
-from tracekit.tables.notes import DirectNote, read_note
+from tracekit.tables.notes import DirectNote
 from tracekit.tables.place import (
     HOW_TO_CHOOSE,
     Choice,
@@ -43,114 +34,28 @@ from tracekit.tables.place import (
     place_of,
     tables_at,
 )
-from tracekit.tables.toc import Toc, TocRun, describe_runs, explain_run_choice, find_run, read_toc
-from tracekit.tables.xml.source import (
-    ROOT,
-    TOC_ROOT,
-    head,
-    not_an_export,
-    root,
+from tracekit.tables.pruned import (
+    PRUNED_NOTE,
+    PrunedExport,
+    find_pruned_exports,
+    note_pruned_exports,
 )
+from tracekit.tables.toc import Toc, TocRun, describe_runs, explain_run_choice, find_run
 
-PARQUET = ".parquet"
-"""The suffix of tables that were written as flat ones next to the exports: those of the events of a
-workload, and of the host recorder. Such a file has the name of its schema."""
-_log = logging.getLogger(__name__)
-
-
-PRUNED_NOTE = "pruned.json"
-FORMAT = 1
-
-
-@dataclass(frozen=True)
-class PrunedExport:
-    """An export that was pruned at a time (ISO 8601): its size in bytes and the tables it held.
-
-    The names of its kept tables hold the `digest` of its content and the version of their `reader`.
-    """
-
-    name: str
-    digest: str
-    reader: int
-    size: int
-    headers: tuple[TableHeader, ...]
-    at: str
-
-
-@dataclass(frozen=True)
-class _PruningNote:
-    exports: tuple[PrunedExport, ...] = ()
-    format: int = FORMAT
-
-
-def find_pruned_exports(folder: Path) -> dict[Path, PrunedExport]:
-    """Return the exports of a folder that were pruned and are not there again, by their paths."""
-    missing_exports: dict[Path, PrunedExport] = {}
-    for name, export in _read_pruned_exports(folder).items():
-        path = folder / name
-        if path.exists() or path.with_suffix(PARQUET).exists():
-            continue
-        missing_exports[path] = export
-    return missing_exports
-
-
-def note_pruned_exports(folder: Path, *exports: PrunedExport) -> None:
-    """Note exports that are removed next; the last note of a name counts."""
-    pruned_exports = _read_pruned_exports(folder)
-    pruned_exports.update({export.name: export for export in exports})
-    sorted_exports = [pruned_exports[name] for name in sorted(pruned_exports)]
-    documents.save(folder / PRUNED_NOTE, _PruningNote(tuple(sorted_exports)))
-
-
-def _read_pruned_exports(folder: Path) -> dict[str, PrunedExport]:
-    note = read_note(folder / PRUNED_NOTE, _PruningNote, FORMAT) or _PruningNote()
-    return {export.name: export for export in note.exports if Path(export.name).name == export.name}
-
-
-@dataclass(frozen=True)
-class Content:
-    """The content of a file: a table of contents, tables with their schemas, or neither."""
-
-    kind: Literal["toc", "tables", "unknown"]
-    headers: tuple[TableHeader, ...] = ()
-
-    @property
-    def schemas(self) -> tuple[str, ...]:
-        """The schemas of the tables, each once."""
-        schemas = [header.schema for header in self.headers]
-        return tuple(dict.fromkeys(filter(None, schemas)))
-
-
-def identify(path: Path) -> Content:
-    """Identify a file by its beginning, and its tables by a scan for their headers."""
-    if path.suffix == PARQUET:
-        header = TableHeader(path.stem, "", 1, rows=_has_rows(path))
-        return Content("tables", (header,))
-    match root(head(path)):
-        case name if name == TOC_ROOT:
-            return Content("toc")
-        case name if name == ROOT:
-            return Content("tables", tuple(headers(path)))
-        case _:
-            return Content("unknown")
-
-
-def _has_rows(file: Path) -> bool:
-    """Return whether a Parquet file has rows, or is damaged, so that reading it reports this."""
-    try:
-        return pq.read_metadata(file).num_rows > 0
-    except (OSError, pa.ArrowException):
-        return True
-
-
-def export_files(folder: Path) -> list[Path]:
-    """Return the files of a folder that may be exports, in the order of their names."""
-    files: list[Path] = []
-    for path in folder.glob("*"):
-        may_be_export = path.suffix == PARQUET or path.suffix.lower() == ".xml"
-        if may_be_export and path.is_file():
-            files.append(path)
-    return sorted(files)
+# Names that other rooms reach as `exports.NAME`, those of the modules below included.
+__all__ = [
+    "PARQUET",
+    "PRUNED_NOTE",
+    "ExportIndex",
+    "PrunedExport",
+    "export_files",
+    "identify",
+    "index",
+    "note_pruned_exports",
+    "of_one_run",
+    "refusal",
+    "select_run",
+]
 
 
 @dataclass(frozen=True)
@@ -177,13 +82,6 @@ class ExportIndex:
     def all_tables(self) -> tuple[Listed, ...]:
         """All tables, schema by schema."""
         return tuple(chain.from_iterable(self.tables.values()))
-
-
-def refusal(path: Path) -> InputError:
-    """Return the reason why a file of unknown kind is not read."""
-    if base_files.declares_document_type(head(path)):
-        return base_files.hostile(path)
-    return not_an_export(path)
 
 
 def index(folder: Path, include: Sequence[str] = ()) -> ExportIndex:
@@ -295,26 +193,6 @@ def _list_table(path: Path, header: TableHeader, toc: Toc | None) -> Listed:
             schema = toc_table.schema
     attributes = attributes_of(toc, place, schema)
     return Listed(path, schema, place, attributes, header.rows)
-
-
-def contents_beside(ref: TableRef) -> Toc | None:
-    """Read the table of contents next to an export, if there is exactly one."""
-    if not isinstance(ref, Path):
-        return None
-    files = [path for path in ref.parent.glob("*.xml") if path.is_file()]
-    tocs = [path for path in files if root(head(path)) == TOC_ROOT]
-    return contents(tocs)
-
-
-def contents(tocs: Sequence[Path]) -> Toc | None:
-    """Read the only table of contents; return None if there are others, or it is damaged."""
-    if len(tocs) != 1:
-        return None
-    try:
-        return read_toc(tocs[0])
-    except InputError as error:
-        _log.warning("%s is not used: %s", tocs[0], error)
-        return None
 
 
 def of_one_run(

@@ -22,7 +22,7 @@ from tracekit.base import InputError, files
 from tracekit.tables.bundle.reader import BundleReader
 from tracekit.tables.direct import CaptureTable, Stored, TableRef, describe_ref, places_of
 from tracekit.tables.drift import DamagedExportWarning, DriftWarning, ExportWarning, ReadNotes
-from tracekit.tables.exports import contents_beside
+from tracekit.tables.export_files import contents_beside
 from tracekit.tables.layout import Layout
 from tracekit.tables.losses import Flaw, Loss, report
 from tracekit.tables.place import (

@@ -15,7 +15,8 @@ from tracekit.base import (
 from tracekit.tables.cache import CachedTable, PrunedError, find_choice, load_or_read
 from tracekit.tables.direct import Listed, TableRef
 from tracekit.tables.drift import DriftError
-from tracekit.tables.exports import index, of_one_run, refusal
+from tracekit.tables.export_files import refusal
+from tracekit.tables.exports import index, of_one_run
 from tracekit.tables.flat import Flat
 from tracekit.tables.joins import Made, first_with_rows, make_table, read_inputs
 from tracekit.tables.losses import LOSSES, EncodingEvidence, Flaw, Loss, report, rows_of, sentences

@@ -16,9 +16,9 @@ from tracekit.record.host.sampler import ProcessSample
 from tracekit.record.host.session import HostSession, load_session, write_toc
 from tracekit.record.progress import quiet
 from tracekit.tables.cache import keep_exported_tables
-from tracekit.tables.exports import PrunedExport, note_pruned_exports
 from tracekit.tables.headers import TableHeader
 from tracekit.tables.losses import Flaw
+from tracekit.tables.pruned import PrunedExport, note_pruned_exports
 from tracekit.tables.tables import Tables
 from tracekit.tables.toc import TocRun, TocTable, read_toc
 from tracekit.workload.journal import (

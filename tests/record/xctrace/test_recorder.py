@@ -33,7 +33,7 @@ from tracekit.record.xctrace.judgement import early_end, judge, nothing_came, wa
 from tracekit.record.xctrace.progress import RecordingState, RecordingTranscript
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.recording_process import Asker, Ended
-from tracekit.record.xctrace.templates import read_template
+from tracekit.record.xctrace.template_archive import read_template
 from tracekit.record.xctrace.tool import locate
 from tracekit.tables.toc import TocRun, read_toc
 from tracekit.workload.journal import ClockAnchor, Journal, StepMark, WorkloadReport

@@ -10,6 +10,7 @@ import pytest
 from recording_fakes import archive, binary, xcode
 from tracekit.base.errors import InputError, RecordingError, UsageError
 from tracekit.record.xctrace import templates
+from tracekit.record.xctrace.template_archive import read_template
 
 UID = plistlib.UID
 BOTH = {"counterprofile": 0, "counterprofileinternal": 0}
@@ -67,7 +68,7 @@ def test_a_copy_differs_in_the_settings_alone(
 
 
 def test_a_setting_in_several_places_is_changed_in_all(template: Template) -> None:
-    source_template = templates.read_template(template(BOTH, {**BOTH, "counterprofile": 3}))
+    source_template = read_template(template(BOTH, {**BOTH, "counterprofile": 3}))
     changes = source_template.changes(dict.fromkeys(BOTH, 13))
     assert [change.old_value for change in changes] == [0, 0, 3, 0]
     assert (
@@ -76,7 +77,7 @@ def test_a_setting_in_several_places_is_changed_in_all(template: Template) -> No
 
 
 def test_a_value_that_is_there_already_is_listed_as_well(template: Template) -> None:
-    changes = templates.read_template(template(BOTH)).changes(dict.fromkeys(BOTH, 0))
+    changes = read_template(template(BOTH)).changes(dict.fromkeys(BOTH, 0))
     assert [(change.old_value, change.new_value) for change in changes] == [(0, 0), (0, 0)]
 
 
@@ -89,10 +90,10 @@ def test_an_unknown_structure_is_left_alone(template: Template) -> None:
         ({}, "no archived dictionary has the key counterprofile"),
     ):
         with pytest.raises(InputError, match=reason) as caught:
-            templates.read_template(template(root)).changes(dict.fromkeys(BOTH, 13))
+            read_template(template(root)).changes(dict.fromkeys(BOTH, 13))
         assert "File > Save As Template" in caught.value.hint, root
     with pytest.raises(InputError, match="0, not on or off"):
-        templates.read_template(template(BOTH)).changes({"counterprofile": True})
+        read_template(template(BOTH)).changes({"counterprofile": True})
 
 
 def test_the_profile_asked_for(template: Template) -> None:
@@ -103,7 +104,7 @@ def test_the_profile_asked_for(template: Template) -> None:
         (None, {"counterprofile": 3}, {"counterprofile": 13}),
         (None, {"counterprofile": True}),
     ):
-        assert templates.read_template(template(*root)).counter_profile() == expected
+        assert read_template(template(*root)).counter_profile() == expected
 
 
 @pytest.mark.parametrize("shaders", [None, False, True])
@@ -183,7 +184,7 @@ def test_other_files_are_not_templates(template: Template) -> None:
         (archive_objects({"NS.keys": [UID(1)]}), "dictionary 3 has no lists"),
     ):
         with pytest.raises(InputError, match=reason):
-            list(templates.read_template(template(content)).entries())
+            list(read_template(template(content)).entries())
 
 
 def test_damage_anywhere_is_a_sentence_or_does_no_harm(template: Template) -> None:
@@ -192,7 +193,7 @@ def test_damage_anywhere_is_a_sentence_or_does_no_harm(template: Template) -> No
         damaged = bytearray(content)
         damaged[place] ^= 0x5A
         try:
-            list(templates.read_template(template(bytes(damaged))).entries())
+            list(read_template(template(bytes(damaged))).entries())
         except InputError:
             refused += 1
     assert refused > len(content) / 10

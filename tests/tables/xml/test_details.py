@@ -8,7 +8,7 @@ import pytest
 
 from tracekit.base.errors import InputError
 from tracekit.tables.drift import ExportWarning
-from tracekit.tables.exports import identify
+from tracekit.tables.export_files import identify
 from tracekit.tables.flat import read_flat, read_table
 from tracekit.tables.xml.details import DetailReader, holds_details
 

@@ -20,7 +20,8 @@ from tracekit.record.xctrace.command import target_environment
 from tracekit.record.xctrace.notice import FLAG as NOTICE_FLAG
 from tracekit.record.xctrace.notice import name_notice
 from tracekit.record.xctrace.progress import RecordingTranscript
-from tracekit.record.xctrace.templates import GPU_COUNTERS, SUFFIX, read_template
+from tracekit.record.xctrace.template_archive import read_template
+from tracekit.record.xctrace.templates import GPU_COUNTERS, SUFFIX
 from tracekit.record.xctrace.tool import Xctrace
 
 _COUNTER_REQUESTS = {"gpu counters", "metal gpu counters"}
