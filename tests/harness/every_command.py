@@ -73,6 +73,7 @@ LINES = {
     "runs verify of a history": "runs verify HISTORY",
     "list workloads": "list workloads",
     "list rules": "list rules",
+    "bench load": "bench load --url http://127.0.0.1:9/v1 --duration 0.1",
     "bench chip": "bench chip",
     "doctor": "doctor",
     "mcp": "mcp --folder FOLDER --json",
@@ -113,7 +114,15 @@ LINES = {
 }
 # Commands whose own code, in this small world, is an error.
 NO_TOOL = {
-    *("bench ab", "doctor", "kernel replay", "kernel verify", "list templates", "runs recover"),
+    *(
+        "bench ab",
+        "bench load",
+        "doctor",
+        "kernel replay",
+        "kernel verify",
+        "list templates",
+        "runs recover",
+    ),
     *("nightly run", "nightly rehearse", "nightly history unpin", "nightly baseline accept"),
     *("nightly baseline revoke", "runs verify of a history"),
 }
@@ -130,6 +139,8 @@ def needed_extra(name: str) -> str:
     words = LINES[name].split()
     if words[0] in {"query", "batch", "mcp"}:
         return words[0]
+    if name == "bench load":
+        return "load"
     if "--to perfetto" in LINES[name]:
         return "perfetto"
     if name == "runs verify of a history":

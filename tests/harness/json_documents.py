@@ -20,6 +20,7 @@ from tracekit.cli.verify import VerifiedKernels
 from tracekit.comparison.compare import Comparison
 from tracekit.lab.bench.document import BenchDocument
 from tracekit.lab.bench.tune import TuningDocument
+from tracekit.lab.endpoint.figures import EndpointFigures
 from tracekit.lab.parity import ParityDocument
 from tracekit.lab.replay.documents import DispatchReplay
 from tracekit.nightly.dry_run import NightPreview
@@ -32,7 +33,7 @@ from tracekit.record.xctrace.templates import Overview
 
 SAVED = (Result, Provenance, Comparison, GateReport, Night)
 PRINTED = (
-    *(CaptureCheck, ComparedCaptures, DispatchReplay, Pruned),
+    *(CaptureCheck, ComparedCaptures, DispatchReplay, EndpointFigures, Pruned),
     *(Scheduled, NightPreview, Overview, ErrorDocument),
     *(BenchDocument, TuningDocument, ParityDocument, ChipLimits, VerifiedKernels),
     DiagnosisDocument,
@@ -66,6 +67,7 @@ BY_COMMAND = {
     "query, shown": "TableRows",
     "query, listed": "QueryableTables",
     "compare": "Comparison",
+    "bench load": "EndpointFigures",
     "mcp": "AgentTools",
     "compare of captures": "ComparedCaptures",
     "open": "OpenedFile",

@@ -33,6 +33,7 @@ class Extra:
 
 EXTRAS: Final[Mapping[str, Extra]] = {
     "batch": Extra("A batch", ("dask", "distributed", "fsspec")),
+    "load": Extra("Measuring a server", ("httpx2",)),
     "mcp": Extra("The server for agents", ("mcp", "duckdb")),
     "metal": Extra("Measuring on a queue of its own", ("Metal",)),
     "nightly": Extra("The history of nights", ("sqlalchemy", "prometheus_client")),

@@ -36,6 +36,7 @@ COMMANDS: Final = {
     "bench run": "bench.run",
     "bench ab": "compare.ab",
     "bench tune": "bench.tune",
+    "bench load": "load.load",
     "bench chip": "chip.chip",
     "nightly run": "nightly.run",
     "nightly init": "nightly.init",

@@ -308,7 +308,7 @@ def with_parameters(arguments: Sequence[str]) -> FileCommand:
     return set_signature(wrapper, parameters)
 
 
-def _find_check(arguments: Sequence[str]) -> "lab.Declared | None":
+def _find_check(arguments: Sequence[str]) -> "lab.shipped.Declared | None":
     """Return the check that a command line names, before it is parsed."""
     if not arguments:
         return None

@@ -1,3 +1,4 @@
+from . import endpoint as endpoint
 from . import parity as parity
 from . import replay as replay
 from .bench import document as document
@@ -15,7 +16,6 @@ from .msl.program import ThreadOrder as ThreadOrder
 from .verification import shipped as shipped
 from .verification import verify as verify
 from .verification.check import Check as Check
-from .verification.check import Declared as Declared
 from .verification.check import check as check
 from .verification.check import check_subjects as check_subjects
 from .verification.check import load as load

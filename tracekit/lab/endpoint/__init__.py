@@ -1,0 +1,6 @@
+"""Measure a server that answers with a stream of tokens, from the outside."""
+
+from tracekit.lab.endpoint import client as client
+from tracekit.lab.endpoint import figures as figures
+from tracekit.lab.endpoint import traffic as traffic
+from tracekit.lab.endpoint import words as words

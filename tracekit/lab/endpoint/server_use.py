@@ -1,0 +1,97 @@
+"""Find the process of a server, and sample the processor time and memory that it uses."""
+
+import threading
+import time
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+import psutil
+
+INTERVAL = 0.5  # seconds
+_LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+@dataclass(frozen=True)
+class ServerUse:
+    """The use of a server's process and its children: cores on average, resident bytes at most."""
+
+    pid: int
+    name: str
+    samples: int
+    cores: float | None
+    peak_memory: int | None
+
+
+def find_server(url: str) -> tuple[int | None, str]:
+    """Return the process that listens on the port of a URL, or None and the reason."""
+    address = urlsplit(url)
+    if address.hostname not in _LOCAL:
+        return None, f"{address.hostname} is another machine"
+    port = address.port or (443 if address.scheme == "https" else 80)
+    for process in psutil.process_iter():
+        try:
+            connections = process.net_connections(kind="tcp")
+        except psutil.Error:
+            continue
+        for connection in connections:
+            listens = connection.status == psutil.CONN_LISTEN
+            if listens and connection.laddr and connection.laddr.port == port:
+                return process.pid, ""
+    return None, f"no process that this user may look at listens on port {port}; --pid names it"
+
+
+class ServerWatch:
+    """Samples a process and its children in a thread, as long as a `with` block runs."""
+
+    def __init__(self, pid: int) -> None:
+        self._process = psutil.Process(pid)
+        self._name = self._process.name()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._sample, daemon=True)
+        self._times: list[tuple[float, float]] = []
+        self._peak = 0
+
+    def __enter__(self) -> Self:
+        """Begin to sample."""
+        self._look()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop, after one more sample."""
+        self._stop.set()
+        self._thread.join()
+        self._look()
+
+    def use(self) -> ServerUse:
+        """Return the use between the first and the last sample."""
+        cores = None
+        if len(self._times) > 1:
+            (first_moment, first_cpu), (last_moment, last_cpu) = self._times[0], self._times[-1]
+            if last_moment > first_moment:
+                cores = max(0.0, last_cpu - first_cpu) / (last_moment - first_moment)
+        return ServerUse(self._process.pid, self._name, len(self._times), cores, self._peak or None)
+
+    def _sample(self) -> None:
+        while not self._stop.wait(INTERVAL):
+            self._look()
+
+    def _look(self) -> None:
+        cpu = 0.0
+        memory = 0
+        try:
+            for process in [self._process, *self._process.children(recursive=True)]:
+                times = process.cpu_times()
+                cpu += times.user + times.system
+                memory += process.memory_info().rss
+        except psutil.Error:
+            return  # it ended, or a child did: this sample is none
+        self._times.append((time.monotonic(), cpu))
+        self._peak = max(self._peak, memory)
