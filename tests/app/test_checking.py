@@ -296,3 +296,30 @@ def test_a_packed_capture_is_checked_and_compared(tmp_path: Path) -> None:
     assert checking.holds_capture(packed)
     assert check(packed, *EXPECTED).outcome is Outcome.OK
     assert checking.compare_captures(bundle, packed).verdict.startswith("The same: 1 of 1")
+
+
+UNSEEN: dict[str, Change] = {
+    "the size in threadgroups": change_call(
+        DISPATCH, call(0xC039, "C@3ul@3ul", ENCODER, (4, 1, 1), (32, 1, 1))
+    ),
+    "labels": change_call(DISPATCH, call(0xC02D, "CS", ENCODER, "attention"), DISPATCH),
+    "threadgroup memory that the encoder set": change_call(
+        DISPATCH, call(0xC038, "Culul", ENCODER, 512, 0), DISPATCH
+    ),
+    "barriers of the encoder": change_call(DISPATCH, call(0xC177, "Cul", ENCODER, 1), DISPATCH),
+    "bound bytes": change_call(BIND_COUNT, call(0xC09D, "CU<b>ulul", ENCODER, "B17E5", 4, 1)),
+}
+
+
+@pytest.mark.parametrize("name", UNSEEN)
+def test_a_record_that_no_real_capture_has_is_marked(name: str, tmp_path: Path) -> None:
+    made = small_capture()
+    made.packed["B17E5"] = struct.pack("<I", 100)
+    plain = check(made.write(tmp_path / "plain.gputrace"))
+    UNSEEN[name](made)
+    marked = check(made.write(tmp_path / "marked.gputrace"))
+    values: list[list[str]] = []
+    for checked in (plain, marked):
+        (dispatch,) = checked.dispatches
+        values.append([item.value for item in dispatch.general if item.topic == "read, not seen"])
+    assert values == [[], [name]]

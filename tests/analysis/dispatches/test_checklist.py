@@ -148,3 +148,10 @@ def test_instructions_are_listed_by_kind_and_by_line() -> None:
         "static counts of the compiled code: 12 fp32, 3 device loads.",
     )
     assert lines["instructions by line"][0] == "a.metal:9 30, a.metal:4 10"
+
+
+def test_facts_of_records_that_no_real_capture_has_are_marked() -> None:
+    assert "read, not seen" not in answers_of(SOUND)
+    marked = replace(SOUND, unseen=("labels", "bound bytes"))
+    (answer,) = [item for item in check_dispatch(marked) if item.topic == "read, not seen"]
+    assert (answer.value, answer.state) == ("labels, bound bytes", AnswerState.RECORDED)

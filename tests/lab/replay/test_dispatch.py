@@ -425,3 +425,17 @@ def test_a_used_argument_without_a_buffer_is_a_defect(replayed: Replayed) -> Non
     replay = replayed(made)
     assert replay.outcome is ReplayOutcome.DEFECT
     assert replay.verdict.startswith("Defect, accesses in bounds"), replay.verdict
+
+
+def test_damage_of_another_part_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle = make_capture().write(tmp_path / "made.gputrace")
+    stream = bundle / "unsorted-capture"
+    damaged = bytearray(stream.read_bytes())
+    damaged[8:12] = b"\xff\xff\xff\x7f"
+    stream.write_bytes(damaged)
+    assert run("kernel", "replay", bundle) == 3
+    printed = capsys.readouterr()
+    assert "Agrees: 96 of 96" in printed.out
+    assert "unsorted-capture" in printed.err

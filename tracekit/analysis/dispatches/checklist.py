@@ -27,6 +27,7 @@ NO_LIMIT = (
     "A bundle does not hold the most threads that this pipeline allows "
     "(maxTotalThreadsPerThreadgroup); ask the pipeline on a Mac."
 )
+NOT_SEEN = "read as public descriptions say; no real capture has shown such a record."
 
 
 def check_dispatch(dispatch: RecordedDispatch) -> tuple[DispatchAnswer, ...]:
@@ -41,7 +42,15 @@ def check_dispatch(dispatch: RecordedDispatch) -> tuple[DispatchAnswer, ...]:
         _note_barriers(dispatch),
         *_check_registers(dispatch),
         *_note_instructions(dispatch),
+        *_note_evidence(dispatch),
     )
+
+
+def _note_evidence(dispatch: RecordedDispatch) -> Iterator[DispatchAnswer]:
+    """Name the facts that are read as public descriptions say, and were in no real capture."""
+    if dispatch.unseen:
+        names = ", ".join(dispatch.unseen)
+        yield DispatchAnswer("read, not seen", names, AnswerState.RECORDED, NOT_SEEN)
 
 
 def _check_specialization(dispatch: RecordedDispatch) -> Iterator[DispatchAnswer]:

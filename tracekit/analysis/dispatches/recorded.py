@@ -80,7 +80,8 @@ class RecordedDispatch:
     the encoder set. `barriers` and `loop_barriers` are those of the kernel's code,
     `encoder_barriers` those of the encoder before this dispatch. `counts` are the compiler's
     static counts, by the columns of `pipelines`; empty without statistics. `constants` are the
-    names of function constants, None if the kernel's AIR was not recorded.
+    names of function constants, None if the kernel's AIR was not recorded. `unseen` names the facts
+    whose records no real capture has shown so far.
     """
 
     index: int
@@ -101,6 +102,7 @@ class RecordedDispatch:
     counts: Mapping[str, int] = field(default_factory=dict[str, int])
     arguments: tuple[BoundArgument, ...] = ()
     lines: tuple[SourceLine, ...] = ()
+    unseen: tuple[str, ...] = ()
 
     @property
     def group_threads(self) -> int:
@@ -182,6 +184,17 @@ def _read_dispatch(
     if not _is_missing(function.get("constants")):
         constants = tuple(filter(None, str(function["constants"]).split(", ")))
     labels = (_text(encoder.get("label")), _text(row["debug_group"]))
+    dynamic_memory = _integer(row["threadgroup_memory"]) or 0
+    encoder_barriers = _integer(row["barriers"])
+    unseen = {
+        "the size in threadgroups": _text(row.get("call")).startswith("dispatchThreadgroups"),
+        "the type of the encoder": bool(_text(encoder.get("dispatch_type"))),
+        "labels": any(labels),
+        "threadgroup memory that the encoder set": dynamic_memory > 0,
+        "barriers of the encoder": bool(encoder_barriers),
+        "bound bytes": any(_holds_bytes(argument) for argument in arguments),
+        "the order of several command buffers": bool(_integer(row.get("command_buffer"))),
+    }
     return RecordedDispatch(
         index=int(row["index"]),
         function=_text(row["function"]),
@@ -192,16 +205,22 @@ def _read_dispatch(
         partial_group_count=_integer(row["partial_groups"]) or 0,
         function_index=_integer(row["function_index"]),
         label=" / ".join(filter(None, labels)),
-        dynamic_memory=_integer(row["threadgroup_memory"]) or 0,
+        dynamic_memory=dynamic_memory,
         static_memory=_integer(function.get("threadgroup_memory")),
         barriers=_integer(function.get("barriers")),
         loop_barriers=_integer(function.get("loop_barriers")),
-        encoder_barriers=_integer(row["barriers"]),
+        encoder_barriers=encoder_barriers,
         constants=constants,
         counts=counts,
         arguments=arguments,
         lines=lines,
+        unseen=tuple(name for name, is_there in unseen.items() if is_there),
     )
+
+
+def _holds_bytes(argument: BoundArgument) -> bool:
+    is_buffer = argument.kind == "buffer" and argument.is_bound
+    return is_buffer and argument.buffer is None
 
 
 def _read_argument(row: _Row) -> BoundArgument:

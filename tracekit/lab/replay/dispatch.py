@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tracekit import tables
-from tracekit.base import UsageError
+from tracekit.base import InputError, UsageError
 from tracekit.lab.replay.documents import DispatchReplay, ReplayOutcome
 from tracekit.lab.replay.judgement import ReplayDoubts, judge_replay
 from tracekit.lab.replay.launches import DispatchLauncher
@@ -39,6 +39,8 @@ class ReplayChoices:
 def replay_dispatch(bundle: Path, choices: ReplayChoices) -> DispatchReplay:
     """Run a dispatch of a capture again, and compare its result with the recorded one.
 
+    Losses of the capture are reported, whatever the dispatch needs of it.
+
     Raises:
         UsageError: There is no such dispatch or no source, or the emulator lacks a feature.
         InputError: The capture or the source cannot be read.
@@ -46,6 +48,7 @@ def replay_dispatch(bundle: Path, choices: ReplayChoices) -> DispatchReplay:
         ToolError: There is no compiler here.
     """
     capture = tables.captures.open_capture(bundle)
+    tables.losses.report(capture.losses)
     dispatch = _choose(capture, choices.dispatch)
     pipeline = capture.pipelines.get(dispatch.pipeline)
     function = 0 if pipeline is None else pipeline.function
@@ -110,7 +113,7 @@ def _choose(
     dispatches = capture.commands.dispatches
     count = len(dispatches)
     if not count:
-        raise UsageError(f"{capture.name} has no dispatches.")
+        raise InputError(f"{capture.name} has no dispatches.")
     if number is None and count == 1:
         return dispatches[0]
     if number is None or not 0 <= number < count:

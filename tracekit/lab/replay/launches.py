@@ -76,7 +76,9 @@ class DispatchLauncher:
         readable: list[Array] = []
         for parameter in _list_written(program):
             readable.append(_read(results[parameter.name], program.name_dtype(parameter)))  # noqa: PERF401
-        return KernelOutput(arrays(readable), (Launched(self.kernel, statistics),))
+        with np.errstate(invalid="ignore"):  # of NaN that signal
+            outputs = arrays(readable)
+        return KernelOutput(outputs, (Launched(self.kernel, statistics),))
 
     def _compile(self, *, watched: bool = False) -> KernelProgram:
         return compile_kernel(self.kernel, checked=watched)
@@ -186,7 +188,10 @@ class DispatchLauncher:
         result = self._results[start][argument.name][effect.mask]
         expected = expected[effect.mask]
         equal = (_rows_of_bytes(result) == _rows_of_bytes(expected)).all(axis=1)
-        error, _ = error_and_place(_read(result, argument.dtype), _read(expected, argument.dtype))
+        with np.errstate(invalid="ignore"):  # of NaN that signal
+            error, _ = error_and_place(
+                _read(result, argument.dtype), _read(expected, argument.dtype)
+            )
         bound = self._launch.bound
         if bound is None:
             bound = tolerances.BOUNDS.get(argument.dtype, 0.0)
@@ -250,7 +255,7 @@ class DispatchLauncher:
             is_blank = True
             for state in self.memory.states:
                 recorded = self.memory.bind(program, state.contents)[effect.argument.name]
-                is_blank = is_blank and not recorded[effect.mask].any()
+                is_blank = is_blank and not _rows_of_bytes(recorded)[effect.mask].any()
             if is_blank and effect.argument.written:
                 names.append(effect.argument.name)
         return tuple(names)
