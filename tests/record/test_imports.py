@@ -21,6 +21,7 @@ from tracekit.analysis.rules import RULES
 from tracekit.base.errors import InputError, UsageError
 from tracekit.base.recording import Process, Recording
 from tracekit.record.imports import choose_run
+from tracekit.record.inputs import find_profiled_capture
 from tracekit.record.requirements import run_and_targets
 from tracekit.run import Run
 from tracekit.tables.bundle.errors import UnknownBundleError
@@ -359,3 +360,18 @@ def test_of_several_runs_the_last_is_imported_unless_another_is_named(tmp_path: 
     assert not any(file.exists() for file in outcome)
     with pytest.raises(UsageError, match="run 3"):
         choose_run(run.recording, 3)
+
+
+def test_counters_belong_to_the_only_capture_or_to_that_of_their_name(tmp_path: Path) -> None:
+    decode, prefill = tmp_path / "decode.gputrace", tmp_path / "prefill.gputrace"
+    for bundle in (decode, prefill):
+        bundle.mkdir()
+    trace, counters = tmp_path / "x.trace", tmp_path / "prefill.csv"
+    for bundles, files, profiled in (
+        ([decode], [tmp_path / "any.csv"], decode),
+        ([decode, prefill], [counters, tmp_path / "tab.txt"], prefill),
+        ([decode, prefill], [tmp_path / "any.csv"], None),
+        ([trace], [counters], None),
+        ([decode], [], None),
+    ):
+        assert find_profiled_capture(bundles, files) == profiled, (bundles, files)

@@ -139,7 +139,7 @@ def line_of(finding: Finding, cost: str = "", longest: int | None = LONGEST_LINE
 
 
 def headline(finding: Finding) -> str:
-    """Return the finding in one line: its cause, and its share if it concerns time.
+    """Return the finding in one line: its cause, and its share if it concerns time and is known.
 
     For a finding without a lever, or with a lever of another version of tracekit, it is the
     sentence.
@@ -147,7 +147,8 @@ def headline(finding: Finding) -> str:
     title = title_of(finding.lever)
     if not title:
         return finding.message
-    shown_facts = {fact.name: ShownFact(fact) for fact in finding.facts}
+    known_facts = [fact for fact in finding.facts if fact.value is not None]
+    shown_facts = {fact.name: ShownFact(fact) for fact in known_facts}
     for name, words in _SHARES.items():
         if name in shown_facts and ("{window}" not in words or "window" in shown_facts):
             window = shown_facts.get("window", "")

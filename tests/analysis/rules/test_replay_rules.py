@@ -13,7 +13,7 @@ from tracekit.analysis.given import Given
 from tracekit.analysis.inject import NotApplicable, Unavailable, inject
 from tracekit.analysis.rule import Finding
 from tracekit.analysis.rules import RULES
-from tracekit.analysis.wording import sentence_of
+from tracekit.analysis.wording import headline, sentence_of
 from tracekit.base import Provenance
 from tracekit.tables import Severity
 
@@ -109,6 +109,16 @@ def test_few_threads_and_no_busy_unit_are_bound_by_latency() -> None:
     assert "no unit was busy" in sentence
     assert "Too few threads were launched" in sentence
     assert "1 more encoder, 0.8 % of the execution cost, kept less than 1 %" in sentence
+
+
+def test_an_adder_of_a_thousand_threads_is_bound_by_latency() -> None:
+    adder = {
+        "Kernel Occupancy": 0.0009, "Occupancy Manager Target": 1.0, "ALU Utilization": 0.0001,
+        "Instruction Throughput Limiter": 0.0006, "Compute Shader Launch Limiter": 0.0004,
+    }  # fmt: skip
+    (finding,) = judge("starved-encoders", adder, adder | {"Kernel Occupancy": 0.0047})
+    assert sentence_of(finding).startswith(f"{SERIALIZED}2 of 2 encoders kept < 0.1 % to 0.5 %")
+    assert headline(finding) == "Latency bounds the work, with few threads in flight."
 
 
 def test_threads_that_are_held_back_are_not_said_to_be_missing() -> None:
