@@ -14,11 +14,19 @@ from report_runs import host_run, profiled_run, replayed_run, served_run
 from tracekit import open as open_run
 from tracekit import pipeline
 from tracekit.analysis.result import Better, Measurement, Result, RuleCheck, Status
+from tracekit.base import Verdict
 from tracekit.base.recording import Process, Provenance
 from tracekit.comparison import runs
+from tracekit.comparison.compare import Comparison
+from tracekit.comparison.differences import Difference, Weight
+from tracekit.comparison.page import render_comparison
+from tracekit.comparison.samples import Order
+from tracekit.comparison.verdicts import Change
 from tracekit.fleet import index
 from tracekit.fleet.batch.page import render_batch
 from tracekit.fleet.batch.results import BatchRow, RowFinding
+from tracekit.lab.bench.document import Bench, BenchRow, Timing, save, summarize
+from tracekit.lab.bench.inputs import Shape
 from tracekit.nightly.trend.page import render_trend
 from tracekit.pages.render import render
 
@@ -142,6 +150,63 @@ def make_trend(_: Path) -> str:
     )  # fmt: skip
 
 
+# Ten samples of 10 ms that vary by about 0.2 %.
+QUICK = tuple(10_000_000 + 20_000 * place for place in (0, 1, -1, 2, -2, 0, 1, -1, 2, -2))
+
+
+def make_benches(folder: Path) -> str:
+    """The page of two benches: one of six subjects takes 20 % longer, one 40 % less."""
+    names = ("paged", "sdpa", "naive", "prefill", "append", "norm-fused")
+    changes = {"paged": 1.2, "sdpa": 0.6}
+    files: list[Path] = []
+    for side, machine in (("before", "macOS 26.1"), ("after", "macOS 26.3")):
+        rows: list[BenchRow] = []
+        for name in names:
+            factor = changes.get(name, 1.0) if side == "after" else 1.0
+            samples = tuple(factor * sample for sample in QUICK)
+            micro = Timing(samples, 1, summarize(samples))
+            rows.append(BenchRow(name, "decode", "measured", micro=micro))
+        environment = {"machine": {"chip": "Apple M4 Max", "os": machine}, "tracekit": "0.1.0"}
+        files.append(folder / f"bench-{side}.json")
+        save(Bench(environment, Shape(), {"warmup": 3}, rows), files[-1])
+    return runs.compare_paths(files[:1], files[1:]).render_page()
+
+
+def make_ab(_: Path) -> str:
+    """The page of `bench ab`: two numbers of two programs, of which the second became worse."""
+    changes = tuple(
+        Change(
+            *(metric, "tokens/s", Better.HIGHER, 100.0, 92.0, verdict, -0.08, -0.09, -0.07),
+            deciding=True,
+            paired=True,
+            measured=-0.08,
+            reason=reason,
+        )
+        for metric, verdict, reason in (
+            ("decode_rate", Verdict.WORSE, "slower by 8 % (7 % … 9 %), beyond your limit of 3 %"),
+            ("prefill_rate", Verdict.UNCLEAR, "it may be as much as 9 % slower"),
+        )
+    )
+    compared = Comparison(
+        before=("./main-old -m model.gguf",),
+        after=("./main-new -m model.gguf",),
+        verdict=Verdict.WORSE,
+        reason="decode_rate is slower by 8 % (7 % … 9 %), beyond your limit of 3 %",
+        changes=changes,
+        findings=(),
+        kernels=(),
+        environment=(
+            Difference(
+                "command", "./main-old -m model.gguf", "./main-new -m model.gguf", Weight.MARKED
+            ),
+        ),
+        conditions=(),
+        order=Order.ALTERNATING,
+        notes=("20 of 24 pairs count; during 4 other processes had more than 15 % of the cores.",),
+    )
+    return render_comparison(compared, [], [], redact=str)
+
+
 KINDS = {
     "nothing found": make_nothing_found,
     "three findings": make_three_findings,
@@ -154,5 +219,7 @@ KINDS = {
     "host recording": make_host_recording,
     "serving": make_serving,
     "replay": make_replay,
+    "benches": make_benches,
+    "bench ab": make_ab,
 }
 """Each takes the folder of all pages, and returns a page. A real trace comes from the corpus."""

@@ -42,7 +42,7 @@ def bench_sample(bench: "document.Bench", name: str) -> Sample:
         times += _times(row)
         disturbed = disturbed or row.disturbed
     result = Result(provenance, results=tuple(times))
-    return Sample(name, result, absence=_NO_TABLES, disturbed=disturbed)
+    return Sample(name, result, absence=_NO_TABLES, disturbed=disturbed, is_bench=True)
 
 
 def _times(row: "document.BenchRow") -> Iterator[Measurement]:

@@ -384,16 +384,18 @@ def render_comparison(
 ) -> str:
     """Return the page: one HTML document that loads nothing and reads without script.
 
-    The timelines are those of each side's first run; a side without recordings has none. The same
-    input gives the same characters.
+    The timelines are those of each side's first run; a side without recordings, and a bench, has
+    none. The same input gives the same characters.
     """
     edge = reach(compared.changes)
     if samples_after:
         tracekit_version = samples_after[0].result.provenance.tracekit
     else:
         tracekit_version = own_version()
+    are_benches = [sample.is_bench for sample in (*samples_before, *samples_after)]
+    recorded = bool(samples_before and samples_after) and not all(are_benches)
     timelines: Mapping[str, Any] = {}
-    if samples_before and samples_after:
+    if recorded:
         timeline_before = timeline(samples_before[0].result, _tables_of(samples_before[0]))
         timeline_after = timeline(samples_after[0].result, _tables_of(samples_after[0]))
         timelines = drawn(merge_timelines(timeline_before, timeline_after))
@@ -413,7 +415,6 @@ def render_comparison(
     sentence = how_sure(compared).removeprefix("* decides. ")
     words_before = side(compared.before)
     words_after = side(compared.after)
-    recorded = bool(samples_before and samples_after)
     return document(
         environment_of(redact),
         "compare/page.html",
@@ -505,7 +506,8 @@ def _describe_setting(
     if samples_after:
         sample = samples_after[0]
         setting = dict(describe_setting(sample.result, _tables_of(sample)))
-        facts += [(name, setting[name]) for name in ("Target", "Chip")]
+        names = ("Chip",) if sample.is_bench else ("Target", "Chip")
+        facts += [(name, setting[name]) for name in names]
     return [*facts, ("What differs", _list_differences(compared))]
 
 

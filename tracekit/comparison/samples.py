@@ -25,7 +25,8 @@ class Sample:
     """A run's result and its normalized tables, by the name of its folder.
 
     `tables` are None if only the result is left; `absence` says why. `disturbed` describes the load
-    of other processes, if it was seen without tables; then times do not count.
+    of other processes, if it was seen without tables; then times do not count. A bench is not a
+    recording, and never had tables.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Sample:
     tables: Mapping[str, pd.DataFrame] | None = None
     absence: str = ""
     disturbed: str = ""
+    is_bench: bool = False
 
     @property
     def start_time(self) -> datetime | None:

@@ -46,6 +46,8 @@ BOUNDS = {
     "host recording": Bound(3, 600, 3),
     "serving": Bound(4, 900, 6),
     "replay": Bound(3, 500, 2),
+    "benches": Bound(2, 350, 1),
+    "bench ab": Bound(1.5, 300, 1),
 }
 
 
