@@ -74,6 +74,7 @@ LINES = {
     "list workloads": "list workloads",
     "list rules": "list rules",
     "bench load": "bench load --url http://127.0.0.1:9/v1 --duration 0.1",
+    "bench runtimes": "bench runtimes --with mlx_lm=none --rounds 1",
     "bench chip": "bench chip",
     "doctor": "doctor",
     "mcp": "mcp --folder FOLDER --json",
@@ -117,6 +118,7 @@ NO_TOOL = {
     *(
         "bench ab",
         "bench load",
+        "bench runtimes",
         "doctor",
         "kernel replay",
         "kernel verify",
@@ -139,7 +141,7 @@ def needed_extra(name: str) -> str:
     words = LINES[name].split()
     if words[0] in {"query", "batch", "mcp"}:
         return words[0]
-    if name == "bench load":
+    if name in {"bench load", "bench runtimes"}:
         return "load"
     if "--to perfetto" in LINES[name]:
         return "perfetto"

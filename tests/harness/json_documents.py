@@ -21,6 +21,7 @@ from tracekit.comparison.compare import Comparison
 from tracekit.lab.bench.document import BenchDocument
 from tracekit.lab.bench.tune import TuningDocument
 from tracekit.lab.endpoint.figures import EndpointFigures
+from tracekit.lab.endpoint.runtimes import ComparedRuntimes
 from tracekit.lab.parity import ParityDocument
 from tracekit.lab.replay.documents import DispatchReplay
 from tracekit.nightly.dry_run import NightPreview
@@ -33,7 +34,7 @@ from tracekit.record.xctrace.templates import Overview
 
 SAVED = (Result, Provenance, Comparison, GateReport, Night)
 PRINTED = (
-    *(CaptureCheck, ComparedCaptures, DispatchReplay, EndpointFigures, Pruned),
+    *(CaptureCheck, ComparedCaptures, DispatchReplay, ComparedRuntimes, EndpointFigures, Pruned),
     *(Scheduled, NightPreview, Overview, ErrorDocument),
     *(BenchDocument, TuningDocument, ParityDocument, ChipLimits, VerifiedKernels),
     DiagnosisDocument,
@@ -68,6 +69,7 @@ BY_COMMAND = {
     "query, listed": "QueryableTables",
     "compare": "Comparison",
     "bench load": "EndpointFigures",
+    "bench runtimes": "ComparedRuntimes",
     "mcp": "AgentTools",
     "compare of captures": "ComparedCaptures",
     "open": "OpenedFile",

@@ -35,10 +35,7 @@ class Script:
     stopping: threading.Event = field(default_factory=threading.Event)
 
 
-@contextmanager
-def serving(script: Script) -> Generator[str]:
-    """Serve a script on loopback; yield the URL up to and without `/completions`."""
-
+def _make_server(script: Script, port: int = 0) -> ThreadingHTTPServer:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             if script.models is None:
@@ -72,8 +69,20 @@ def serving(script: Script) -> Generator[str]:
         def log_message(self, *words: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     server.daemon_threads = True
+    return server
+
+
+def serve_forever(script: Script, port: int) -> None:
+    """Serve a script on a port, as a process of its own does."""
+    _make_server(script, port).serve_forever()
+
+
+@contextmanager
+def serving(script: Script) -> Generator[str]:
+    """Serve a script on loopback; yield the URL up to and without `/completions`."""
+    server = _make_server(script)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:

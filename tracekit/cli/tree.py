@@ -37,6 +37,7 @@ COMMANDS: Final = {
     "bench ab": "compare.ab",
     "bench tune": "bench.tune",
     "bench load": "load.load",
+    "bench runtimes": "runtimes.runtimes",
     "bench chip": "chip.chip",
     "nightly run": "nightly.run",
     "nightly init": "nightly.init",

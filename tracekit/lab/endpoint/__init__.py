@@ -2,5 +2,6 @@
 
 from tracekit.lab.endpoint import client as client
 from tracekit.lab.endpoint import figures as figures
+from tracekit.lab.endpoint import runtimes as runtimes
 from tracekit.lab.endpoint import traffic as traffic
 from tracekit.lab.endpoint import words as words

@@ -11,11 +11,20 @@ import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import pairwise
+from statistics import median
 from typing import Any, Literal
 
 import httpx2
 
 Api = Literal["completions", "chat"]
+
+
+HELD_BACK = 250_000
+"""Median ns between parts of a reply below which they were held back.
+
+No model decodes 4,000 tokens a second for one client.
+"""
 
 
 class ReplyOutcome(StrEnum):
@@ -119,6 +128,23 @@ class Reply:
         if self.output_tokens is not None:
             return self.output_tokens
         return len(self.arrivals)
+
+    @property
+    def is_coarse(self) -> bool:
+        """Whether its parts time no token: they hold several, or were sent all at once."""
+        if 2 * len(self.arrivals) < self.tokens:
+            return True
+        pauses = [later - earlier for earlier, later in pairwise(self.arrivals)]
+        return bool(pauses) and median(pauses) < HELD_BACK
+
+    @property
+    def time_per_token(self) -> float | None:
+        """The ns from the first to the last part, by the tokens between; None if it is coarse."""
+        tokens_between = self.tokens - 1
+        parts_between = len(self.arrivals) - 1
+        if self.is_coarse or tokens_between < 1 or parts_between < 1:
+            return None
+        return (self.arrivals[-1] - self.arrivals[0]) / tokens_between
 
     @property
     def failure(self) -> str:

@@ -159,7 +159,11 @@ def figures_of(traffic: Traffic) -> EndpointFigures:
         server=traffic.server,
         server_reason=traffic.server_reason,
     )
-    return replace(figures, doubts=list(_doubts(figures, traffic.client_cpu)))
+    coarse_replies = 0
+    for reply in complete:
+        coarse_replies += reply.is_coarse
+    doubts = list(_doubts(figures, traffic.client_cpu, coarse_replies))
+    return replace(figures, doubts=doubts)
 
 
 def document_of(traffic: Traffic, figures: EndpointFigures) -> dict[str, Any]:
@@ -184,7 +188,7 @@ def _reply_document(reply: Reply, start: int) -> dict[str, Any]:
     }
 
 
-def _doubts(figures: EndpointFigures, client_cpu: float) -> Iterable[str]:
+def _doubts(figures: EndpointFigures, client_cpu: float, coarse_replies: int) -> Iterable[str]:
     length = 0.0
     if figures.phases:
         length = figures.phases[-1].end
@@ -204,6 +208,11 @@ def _doubts(figures: EndpointFigures, client_cpu: float) -> Iterable[str]:
         yield (
             "The server counted no tokens for some replies; a part of a stream counts as a token "
             "there, which is too few if a part holds several."
+        )
+    if coarse_replies:
+        yield (
+            f"{coarse_replies} replies came in parts of several tokens or all at once: "
+            "no time per token is known of them."
         )
     steady = next((phase for phase in figures.phases if phase.name == "steady"), None)
     least_replies = 2 * (figures.concurrency or 1)
@@ -233,8 +242,8 @@ def _lateness(replies: Iterable[Reply]) -> Iterable[float]:
 
 def _times_per_token(replies: Iterable[Reply]) -> Iterable[float]:
     for reply in replies:
-        if reply.tokens > 1 and len(reply.arrivals) > 1:
-            yield (reply.arrivals[-1] - reply.arrivals[0]) / (reply.tokens - 1)
+        if reply.time_per_token is not None:
+            yield reply.time_per_token
 
 
 def _pauses(replies: Iterable[Reply]) -> Iterable[float]:
@@ -270,9 +279,9 @@ def _phases(traffic: Traffic, sent: Sequence[Reply]) -> Iterable[TrafficPhase]:
         for reply in sent:
             if reply.is_complete and start < reply.end <= end:
                 replies += 1
-            if reply.arrivals:
-                weight = reply.tokens / len(reply.arrivals)
-                tokens += weight * sum(1 for moment in reply.arrivals if start < moment <= end)
+            for moment in reply.arrivals:
+                if start < moment <= end:
+                    tokens += reply.tokens / len(reply.arrivals)
         length = (end - start) / _SECOND
         yield TrafficPhase(
             name=name,

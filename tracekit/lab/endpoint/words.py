@@ -1,9 +1,10 @@
-"""The tables of a measured server, in words."""
+"""The tables of measured servers, in words."""
 
 from collections.abc import Iterator, Sequence
 
 from tracekit.base import units
 from tracekit.lab.endpoint.figures import EndpointFigures, TrafficPhase, WaitSummary
+from tracekit.lab.endpoint.runtimes import ComparedRuntimes, RuntimeRow
 
 WordTable = tuple[str, Sequence[str], Sequence[Sequence[str]]]
 """A title, the heads of the columns, and the rows."""
@@ -122,3 +123,59 @@ def _server_rows(figures: EndpointFigures) -> Iterator[tuple[str, ...]]:
     if use.peak_memory is not None:
         memory = units.size(use.peak_memory)
     yield f"{use.name} ({use.pid}) and its children", cores, memory
+
+
+_FIGURES = (
+    ("start", "start to first token"),
+    ("first_token", "first token"),
+    ("prefill", "prefill tokens/s"),
+    ("decode", "decode tokens/s"),
+    ("peak_memory", "peak memory"),
+)
+
+
+def runtime_table(compared: ComparedRuntimes) -> WordTable:
+    """Return the table of compared servers."""
+    effort = compared.effort
+    title = (
+        f"Medians of {effort.rounds} rounds in turns, and their range; {effort.replies} replies in "
+        f"a row, prompts of {effort.prompt_tokens} words, {effort.output_tokens} tokens at most"
+    )
+    rows: list[tuple[str, ...]] = []
+    for row in compared.rows:
+        cells = [row.name]
+        for name, _ in _FIGURES:
+            cells.append(_figure_words(row, name))
+        cells.append(row.reason)
+        rows.append(tuple(cells))
+    return title, ("runtime", *(head for _, head in _FIGURES), "reason"), rows
+
+
+def runtime_markdown(compared: ComparedRuntimes) -> str:
+    """Return the table as Markdown, with the doubts below it."""
+    title, columns, rows = runtime_table(compared)
+    lines = [title, "", "| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    for row in rows:
+        cells = [cell.replace("|", "\\|") for cell in row]
+        lines.append("| " + " | ".join(cells) + " |")
+    if compared.doubts:
+        lines.append("")
+    for doubt in compared.doubts:
+        lines.append(f"- {doubt}")  # noqa: PERF401
+    return "\n".join(lines) + "\n"
+
+
+def _figure_words(row: RuntimeRow, name: str) -> str:
+    figure = row.figure(name)
+    if figure is None:
+        return units.NOT_AVAILABLE
+    words: list[str] = []
+    for value in (figure.median, figure.least, figure.largest):
+        if name in {"start", "first_token"}:
+            words.append(units.duration(value))
+        elif name == "peak_memory":
+            words.append(units.size(int(value)))
+        else:
+            words.append(f"{value:,.4g}")
+    median, least, largest = words
+    return f"{median} ({least} to {largest})"

@@ -1,0 +1,120 @@
+"""`bench runtimes`: servers that are started, asked and stopped in turns."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tracekit.base.errors import UsageError
+from tracekit.lab.endpoint.runtimes import (
+    ComparedRuntimes,
+    Runtime,
+    RuntimeEffort,
+    RuntimeRow,
+    RuntimeSample,
+    parse_runtime,
+)
+from tracekit.lab.endpoint.words import runtime_markdown
+
+SERVER = """
+import sys, time
+sys.path.insert(0, {harness!r})
+from token_server import Script, serve_forever
+serve_forever(Script(), int(sys.argv[1]))
+"""
+HARNESS = Path(__file__).parents[2] / "harness"
+
+
+def test_runtimes_are_named_with_a_model_or_a_command() -> None:
+    named = parse_runtime("llama.cpp=x.gguf", "other")
+    assert named.argv(8080) == [
+        *("llama-server", "--model", "x.gguf", "--host", "127.0.0.1", "--port", "8080")
+    ]
+    assert parse_runtime("mlx_lm", "folder").model == "folder"
+    command = parse_runtime("command:./serve --at {port} 'a b'", "m")
+    assert (command.name, command.argv(7)) == ("serve", ["./serve", "--at", "7", "a b"])
+
+
+@pytest.mark.parametrize(
+    ("words", "model", "sentence"),
+    [
+        ("ollama", "m", "no runtime 'ollama'"),
+        ("mlx_lm", None, "mlx_lm needs a model"),
+        ("command:serve --port 80", None, "has no {port}"),
+        ("command:", None, "has no {port}"),
+    ],
+)
+def test_an_unknown_runtime_is_refused(words: str, model: str | None, sentence: str) -> None:
+    with pytest.raises(UsageError, match=sentence.replace("{", r"\{")):
+        parse_runtime(words, model)
+
+
+def _make_sample(**more: float | None) -> RuntimeSample:
+    values: dict[str, Any] = {
+        "start": 2e9,
+        "first_token": 50e6,
+        "prefill": 2000.0,
+        "decode": 80.0,
+        "prompt_tokens": 100.0,
+        "peak_memory": 2**20,
+        "failures": 0,
+        "coarse_replies": 0,
+    }
+    return RuntimeSample(**{**values, **more})
+
+
+def test_figures_are_medians_of_rounds_and_absent_ones_stay_absent() -> None:
+    samples = [_make_sample(decode=rate) for rate in (70.0, 90.0, 80.0)]
+    row = RuntimeRow("a", "m", [], samples)
+    figure = row.figure("decode")
+    assert figure is not None
+    assert (figure.median, figure.least, figure.largest) == (80.0, 70.0, 90.0)
+    row = RuntimeRow("b|c", "m", [], [_make_sample(decode=None)])
+    compared = ComparedRuntimes(RuntimeEffort(), [row], ["Mind this."])
+    assert row.figure("decode") is None
+    text = runtime_markdown(compared)
+    assert "| b\\|c | 2 s (2 s to 2 s) |" in text
+    assert "not available" in text
+    assert text.endswith("- Mind this.\n")
+
+
+@pytest.mark.processes
+def test_servers_are_measured_in_turns_and_ended(tracekit: Any, tmp_path: Path) -> None:
+    server = tmp_path / "server.py"
+    server.write_text(SERVER.format(harness=str(HARNESS)))
+    file, markdown = tmp_path / "r.json", tmp_path / "r.md"
+    command = f"command:{sys.executable} {server} {{port}}"
+    result = tracekit(
+        *("bench", "runtimes", "--with", command, "--with", "llama.cpp=none.gguf"),
+        *("--with", f"command:{sys.executable} -c exit(5) {{port}}", "--rounds", "2"),
+        *("--replies", "2", "--prompt-tokens", "4", "-o", file, "--markdown", markdown),
+    )
+    assert result.code == 0, result.err
+    document = json.loads(file.read_text())
+    measured, absent, ended = document["rows"]
+    assert len(measured["samples"]) == 2
+    for sample in measured["samples"]:
+        assert sample["start"] > sample["first_token"] > 0
+        assert sample["prompt_tokens"] == 7
+        assert sample["peak_memory"] > 2**20
+        assert sample["failures"] == 0
+    assert absent["samples"] == []
+    assert "llama-server" in absent["reason"]
+    assert ended["reason"].startswith("it ended with exit code 5")
+    assert "llama-server" in markdown.read_text()
+    for process in psutil.process_iter(["cmdline"]):
+        assert str(server) not in (process.info["cmdline"] or [])
+
+
+def test_without_a_runtime_the_command_says_which_there_are(tracekit: Any) -> None:
+    result = tracekit("bench", "runtimes")
+    assert result.code == 2
+    assert "--with mlx_lm" in result.err
+
+
+def test_a_runtime_fills_in_its_words() -> None:
+    runtime = Runtime("a", ("x", "{model}:{port}", "{host}"), "m")
+    assert runtime.argv(9) == ["x", "m:9", "127.0.0.1"]
