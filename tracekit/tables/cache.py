@@ -257,19 +257,19 @@ class _CachePlace:
 
     def load_kept(self, file: Path, stamped: Stamp) -> CachedTable | None:
         """Return the table that is there, if it is whole."""
-        note = _read_intact_note(file)
+        note = read_intact_note(file)
         if note is None:
             return None
         export = lasting(stamped)
         fresh_note = replace(note, export=export, file=lasting(stamp(file)))
         if fresh_note != note:
-            documents.save(_get_note_path(file), fresh_note)
+            documents.save(note_path(file), fresh_note)
         return CachedTable(file, note)
 
     def load_remaining(self, removed: PrunedExport) -> CachedTable:
         """Return the table that was kept of a pruned export."""
         file = self._build_path(removed.digest, removed.reader)
-        note = _read_intact_note(file)
+        note = read_intact_note(file)
         if note is None:
             raise _make_pruned_error(self.ref, removed, f"{file} is not its cached table")
         return CachedTable(file, note)
@@ -290,7 +290,7 @@ class _CachePlace:
             symbols=tuple(map(digest, symbols)),
             losses=conversion.notes.losses,
         )
-        documents.save(_get_note_path(file), note)
+        documents.save(note_path(file), note)
         self._drop_others(file)
         return CachedTable(file, note)
 
@@ -319,17 +319,17 @@ class _CachePlace:
             content_digest = cached_file.name.split(".")[-3]
             if cached_file == file or content_digest in pruned_digests:
                 continue
-            _get_note_path(cached_file).unlink(missing_ok=True)
+            note_path(cached_file).unlink(missing_ok=True)
             cached_file.unlink(missing_ok=True)
             for path in symbol_files(cached_file):
                 path.unlink(missing_ok=True)
 
 
-def _get_note_path(file: Path) -> Path:
+def note_path(file: Path) -> Path:
     return file.with_suffix(".json")
 
 
-def _read_intact_note(file: Path) -> CacheNote | None:
+def read_intact_note(file: Path) -> CacheNote | None:
     """Return the note on a kept table; return None if there is none, or the table is damaged."""
     note = _note(file)
     if note is None:
@@ -352,7 +352,7 @@ def _is_intact(file: Path, note: CacheNote) -> bool:
 def _note(file: Path) -> CacheNote | None:
     try:
         file.stat()
-        note_content = _get_note_path(file).read_bytes()
+        note_content = note_path(file).read_bytes()
         return documents.decode_json(note_content, CacheNote)
     except FileNotFoundError:
         return None

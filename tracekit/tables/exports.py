@@ -92,11 +92,11 @@ def index(folder: Path, include: Sequence[str] = ()) -> ExportIndex:
     the private parts of a GPU frame capture that become tables.
     """
     if is_capture(folder) and is_bundle(folder):
-        return ExportIndex(_by_schema(tables_in_capture(folder, include)))
+        return ExportIndex(group_by_schema(tables_in_capture(folder, include)))
     if is_bundle(folder):
         bundle = open_bundle(folder)
         toc = toc_of(bundle)
-        tables = _by_schema(tables_in(bundle, toc))
+        tables = group_by_schema(tables_in(bundle, toc))
         return _with_lost(ExportIndex(tables, toc=toc), bundle)
     export_index = _exports(folder)
     note = DirectNote.read(folder)
@@ -106,7 +106,7 @@ def index(folder: Path, include: Sequence[str] = ()) -> ExportIndex:
         if is_capture(note.path(folder)):
             captured = tables_in_capture(note.path(folder), note.include)
             tables = (*export_index.all_tables, *captured)
-            return replace(export_index, tables=_by_schema(tables))
+            return replace(export_index, tables=group_by_schema(tables))
         return _with_bundle(export_index, open_bundle(note.path(folder)), note.schemas)
     except InputError as error:
         bundle_name = name_bundle(note.path(folder))
@@ -124,7 +124,7 @@ def _with_bundle(
         if not is_covered(table, export_index.all_tables, export_index.toc):
             tables.append(table)
             added_refs.add(table.ref)
-    own_index = replace(export_index, tables=_by_schema(tables))
+    own_index = replace(export_index, tables=group_by_schema(tables))
     return _with_lost(own_index, bundle, added_refs)
 
 
@@ -171,10 +171,11 @@ def _exports(folder: Path) -> ExportIndex:
             table = _list_table(path, header, toc)
             if table.schema:
                 tables.append(table)
-    return ExportIndex(_by_schema(tables), tuple(strange), toc, headers_by_path)
+    return ExportIndex(group_by_schema(tables), tuple(strange), toc, headers_by_path)
 
 
-def _by_schema(tables: Iterable[Listed]) -> dict[str, tuple[Listed, ...]]:
+def group_by_schema(tables: Iterable[Listed]) -> dict[str, tuple[Listed, ...]]:
+    """Return tables by their schemas, in their order."""
     schema_tables: dict[str, tuple[Listed, ...]] = {}
     for table in tables:
         earlier_tables = schema_tables.get(table.schema, ())

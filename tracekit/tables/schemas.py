@@ -121,8 +121,8 @@ def _column(line: str) -> Column:
     )
 
 
-_FILE = Path(__file__).with_suffix(".toml")
-SCHEMAS: dict[str, Schema] = read(_FILE.read_text(encoding="utf-8"))
+DECLARATIONS = Path(__file__).with_suffix(".toml")
+SCHEMAS: dict[str, Schema] = read(DECLARATIONS.read_text(encoding="utf-8"))
 
 
 def origins(schema: Schema) -> str:

@@ -19,6 +19,8 @@ from tracekit.tables.export_files import refusal
 from tracekit.tables.exports import index, of_one_run
 from tracekit.tables.flat import Flat
 from tracekit.tables.joins import Made, first_with_rows, make_table, read_inputs
+from tracekit.tables.kept_columns import load_or_make
+from tracekit.tables.kept_index import find_index
 from tracekit.tables.losses import LOSSES, EncodingEvidence, Flaw, Loss, report, rows_of, sentences
 from tracekit.tables.normalize import dtype_of, normalize, read_by
 from tracekit.tables.place import HOW_TO_CHOOSE, OPEN, Choice
@@ -78,7 +80,7 @@ class Tables(Mapping[str, pd.DataFrame]):
         self.folder = exports
         self._targets = targets
         self._cache = cache
-        self._every = index(exports, include)
+        self._every = index(exports, include) if include else find_index(exports, cache)
         self._index, self.run, self.of_runs = of_one_run(self._every, exports, only)
         self._flat: dict[_Key, CachedTable | Flat] = {}
         self._refused: dict[_Key, InputError] = {}
@@ -383,9 +385,15 @@ class Tables(Mapping[str, pd.DataFrame]):
 
     def _normalize_table(self, schema: Schema, source: SchemaSource, choice: Choice = OPEN) -> Made:
         flat = self.flat(source.schema, choice)
-        try:
+
+        def make() -> Made:
             part = flat.part(read_by(schema))
             return normalize(part, schema, source, self._targets, flat.names)
+
+        try:
+            if isinstance(flat, CachedTable):
+                return load_or_make(flat, schema, source, self._targets, make)
+            return make()
         except InputError as error:
             loss = Loss(_flaw(error), error.message, schema.name, source.schema)
             self._lose(error, loss)
