@@ -6,14 +6,17 @@ import weakref
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tracekit import plots
 from tracekit.analysis import Given, Result
 from tracekit.base import Provenance, Recording, markup
 from tracekit.pipeline import analyze, tables_of
 from tracekit.tables import Tables
+
+if TYPE_CHECKING:
+    from tracekit import plots
 
 
 class Home:
@@ -39,19 +42,25 @@ class Plots:
     def _derived_tables(self) -> Given:
         return Given(self.run.tables, self.run.provenance)
 
-    def timeline(self, start: float | None = None, end: float | None = None) -> plots.Plot:
+    def timeline(self, start: float | None = None, end: float | None = None) -> "plots.Plot":
         """Draw the target's work on the host and on the GPU.
 
         `start` and `end` are ns from the start of the trace; by default the steady window.
         """
+        from tracekit import plots  # noqa: PLC0415  few runs are drawn
+
         return plots.draw_timeline(self._derived_tables, start, end)
 
-    def idle(self) -> plots.Plot:
+    def idle(self) -> "plots.Plot":
         """Draw the idle time of the device, by cause."""
+        from tracekit import plots  # noqa: PLC0415  few runs are drawn
+
         return plots.draw_idle(self._derived_tables)
 
-    def roofline(self) -> plots.Plot:
+    def roofline(self) -> "plots.Plot":
         """Draw the workload's steps under the roof of the chip."""
+        from tracekit import plots  # noqa: PLC0415  few runs are drawn
+
         return plots.draw_roofline(self.run.result, self._derived_tables)
 
 

@@ -45,8 +45,14 @@ def types_with_a_format(module: ModuleType) -> list[type]:
     """Return the documents of a module; its other classes are parts of them."""
     types: list[type] = []
     for value in vars(module).values():
-        is_document = isinstance(value, type) and dataclasses.is_dataclass(value)
-        if is_document and "format" in {field.name for field in dataclasses.fields(value)}:
+        if not isinstance(value, type):
+            continue
+        names: tuple[str, ...] = ()
+        if issubclass(value, msgspec.Struct):
+            names = value.__struct_fields__
+        elif dataclasses.is_dataclass(value):
+            names = tuple([field.name for field in dataclasses.fields(value)])
+        if "format" in names:
             types.append(value)
     return types
 

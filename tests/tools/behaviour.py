@@ -200,6 +200,7 @@ def _done(job: Job) -> str:
             and before.get(path) != path.stat().st_mtime_ns
             # What is kept of files names their inodes; its tables are compared.
             and (path.parent.name, path.suffix) != ("tables", ".json")
+            and not path.name.endswith(".normal.parquet")
         )
         parts += (f"== {path.relative_to(work)}\n{_shown(path)}\n" for path in written)
         return _TODAY.sub("<now>", "\n".join(parts).replace(name, "<work>"))

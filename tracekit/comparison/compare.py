@@ -439,16 +439,16 @@ def _folder_of(path: Path) -> Path:
 
 
 def _sample(path: Path, name: str) -> Sample:
-    kind = ""
     if path.is_file():
         kind = lab.document.document_kind(path)
-    if kind == lab.document.BENCH:
-        return bench_sample(lab.document.read_bench(path), name)
-    if kind:
-        raise InputError(
-            f"{path} is a document of kind {kind!r}, which cannot be compared.",
-            hint="Compare runs, their result.json, or two files of `tracekit bench run -o FILE`.",
-        )
+        if kind == lab.document.BENCH:
+            return bench_sample(lab.document.read_bench(path), name)
+        if kind:
+            raise InputError(
+                f"{path} is a document of kind {kind!r}, which cannot be compared.",
+                hint="Compare runs, their result.json, or two files of `tracekit bench run -o "
+                "FILE`.",
+            )
     folder = _folder_of(path)
     if not (folder / "recording.json").exists() and path.is_file():
         return Sample(name, Result.load(path), absence=_GONE)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from tracekit.base import InconclusiveError, Verdict
 from tracekit.comparison.compare import Comparison, compare_runs, read_samples, redaction_of_runs
-from tracekit.comparison.page import render_comparison
 from tracekit.comparison.samples import Sample
 from tracekit.comparison.spread import Limits
 
@@ -29,6 +28,8 @@ class ComparedRuns:
 
     def render_page(self) -> str:
         """Return the comparison as a page, in which the private names of all runs are redacted."""
+        from tracekit.comparison.page import render_comparison  # noqa: PLC0415  few ask for it
+
         return render_comparison(
             self.comparison,
             self.samples_before,

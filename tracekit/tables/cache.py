@@ -326,6 +326,7 @@ class _CachePlace:
 
 
 def note_path(file: Path) -> Path:
+    """Return the path of the note on a kept table."""
     return file.with_suffix(".json")
 
 

@@ -1,0 +1,145 @@
+"""The index and the normalized tables of a run: kept in its folder, made again after a change."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from bundle_writer import write_bundle
+from small_bundle import PYTHON, SERVER, intervals, ticks
+from tracekit.tables import kept_index
+from tracekit.tables.direct import Stored
+from tracekit.tables.exports import index
+from tracekit.tables.kept_index import find_index
+from tracekit.tables.losses import Flaw
+from tracekit.tables.of_bundle import leave_in_place
+from tracekit.tables.tables import Tables
+
+GPU = "metal-gpu-intervals"
+HOUR = 3600 * 10**9
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let an hour pass after every write, so that stamps can be trusted."""
+    now = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: now() + HOUR)
+
+
+@pytest.fixture
+def exports(tmp_path: Path) -> Path:
+    """The exports of a run whose bundle has two intervals and a table that nobody knows."""
+    bundle = write_bundle(
+        tmp_path / "run" / "recording.trace",
+        [intervals((10, 5, PYTHON), (20, 5, SERVER)), ticks([1])],
+    )
+    leave_in_place(bundle, tmp_path / "run" / "exports")
+    return tmp_path / "run" / "exports"
+
+
+@pytest.fixture
+def cache(exports: Path) -> Path:
+    return exports.parent / "tables"
+
+
+def forbid(*_: object) -> object:
+    raise AssertionError("it was made again")
+
+
+@pytest.mark.usefixtures("later")
+def test_an_index_is_read_again_without_its_bundle(
+    exports: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = find_index(exports, cache)
+    monkeypatch.setattr(kept_index, "index", forbid)
+    kept = find_index(exports, cache)
+    assert kept == made == index(exports)
+    assert [table.schema for table in kept.all_tables] == [GPU, "tick"]
+    assert isinstance(kept.tables[GPU][0].ref, Stored)
+
+
+def test_an_index_of_young_files_is_kept_by_their_content(
+    exports: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = find_index(exports, cache)
+    monkeypatch.setattr(kept_index, "index", forbid)
+    assert find_index(exports, cache) == made
+
+
+@pytest.mark.usefixtures("later")
+def test_an_index_is_made_again_if_a_file_of_the_bundle_differs(exports: Path, cache: Path) -> None:
+    assert set(find_index(exports, cache).tables) == {GPU, "tick"}
+    schema = next(exports.parent.rglob("schema.xml"))
+    schema.write_bytes(b"damaged")
+    damaged = find_index(exports, cache)
+    assert damaged == index(exports)
+    assert [loss.flaw for loss in damaged.missing_losses] == [Flaw.DAMAGED]
+
+
+@pytest.mark.usefixtures("later")
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"version": 0, "stamps": "", "content": ""}'])
+def test_a_damaged_or_old_index_is_made_again(exports: Path, cache: Path, content: str) -> None:
+    made = find_index(exports, cache)
+    whole = (cache / "index.json").read_text()
+    (cache / "index.json").write_text(content)
+    assert find_index(exports, cache) == made
+    assert (cache / "index.json").read_text() == whole
+
+
+@pytest.mark.usefixtures("later")
+def test_a_run_that_moved_has_the_index_of_its_new_place(exports: Path, cache: Path) -> None:
+    find_index(exports, cache)
+    moved = exports.parent.rename(exports.parent.with_name("moved")) / "exports"
+    assert find_index(moved, moved.parent / "tables") == index(moved)
+
+
+@pytest.mark.usefixtures("later")
+def test_normalized_tables_are_read_again(
+    exports: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    targets = frozenset({PYTHON.pid or 0})
+    first = Tables(exports, targets, cache)
+    made = first["gpu_intervals"]
+    monkeypatch.setattr("tracekit.tables.tables.normalize", forbid)
+    second = Tables(exports, targets, cache)
+    kept = second["gpu_intervals"]
+    assert kept.equals(made)
+    assert kept.dtypes.to_dict() == made.dtypes.to_dict()
+    assert kept["target"].tolist() == [True, False]
+    assert second.losses == first.losses
+
+
+@pytest.mark.usefixtures("later")
+def test_normalized_tables_of_other_targets_are_made_again(exports: Path, cache: Path) -> None:
+    for process, expected in ((PYTHON, [True, False]), (SERVER, [False, True])):
+        tables = Tables(exports, frozenset({process.pid or 0}), cache)
+        assert tables["gpu_intervals"]["target"].tolist() == expected
+        kept_files = list(cache.glob("*.gpu_intervals.*.normal.parquet"))
+        assert len(kept_files) == 1, process
+
+
+@pytest.mark.usefixtures("later")
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
+def test_a_damaged_normalized_table_is_made_again(exports: Path, cache: Path, share: float) -> None:
+    made = Tables(exports, cache=cache)["gpu_intervals"]
+    [file] = cache.glob("*.gpu_intervals.*.normal.parquet")
+    whole = file.read_bytes()
+    file.write_bytes(whole[: int(len(whole) * share)])
+    assert Tables(exports, cache=cache)["gpu_intervals"].equals(made)
+    assert file.stat().st_size == len(whole)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written_is_not_an_error(exports: Path, cache: Path) -> None:
+    exports.parent.chmod(0o500)
+    try:
+        assert set(find_index(exports, cache).tables) == {GPU, "tick"}
+        assert len(Tables(exports, cache=cache)["gpu_intervals"]) == 2
+    finally:
+        exports.parent.chmod(0o700)
+
+
+def test_flat_tables_that_are_not_kept_are_normalized_each_time(exports: Path) -> None:
+    assert len(Tables(exports)["gpu_intervals"]) == 2
+    assert not (exports.parent / "tables").exists()
