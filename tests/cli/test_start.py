@@ -21,7 +21,7 @@ BUDGETS: dict[str, tuple[int, tuple[str, ...]]] = {
     "nightly history --history none.db": (60, (*FRAMES, "lxml", *PAGES)),
     "tables RUN": (105, (*PAGES, *STORES, "psutil")),
     "query 'select 1' RUN": (205, (*PAGES, "sqlalchemy", "psutil")),
-    "analyze RUN": (260, (*STORES, "tracekit.pages.render", "tracekit.record.recorders")),
+    "analyze RUN": (263, (*STORES, "tracekit.pages.render", "tracekit.record.recorders")),
     "report RUN": (300, (*STORES, "tracekit.record.recorders")),
 }
 _PROGRAM = (

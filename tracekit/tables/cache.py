@@ -21,6 +21,7 @@ from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 import pandas as pd
@@ -28,19 +29,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracekit.base import InputError, RecordingError, documents, files
-from tracekit.tables.convert import convert_table, file_name, symbol_files
 from tracekit.tables.direct import Listed, Stored, TableRef
 from tracekit.tables.drift import ReadNotes
 from tracekit.tables.export_files import PARQUET
 from tracekit.tables.exports import ExportIndex, index
-from tracekit.tables.flat import Flat, read_flat
 from tracekit.tables.headers import TableHeader
 from tracekit.tables.layout import frame_of
 from tracekit.tables.losses import EncodingEvidence, Flaw, Loss, Severity, collecting, report
 from tracekit.tables.place import OPEN, Choice, Stamp, lasting, stamp, xpath_of
 from tracekit.tables.pruned import PrunedExport, find_pruned_exports
+from tracekit.tables.table_files import file_name, symbol_files
 from tracekit.tables.toc import Toc
 from tracekit.tables.xml.node import Symbols, no_symbols
+
+if TYPE_CHECKING:
+    from tracekit.tables.flat import Flat
 
 _log = logging.getLogger(__name__)
 
@@ -167,7 +170,7 @@ def load_or_read(
     schema: str,
     choice: Choice = OPEN,
     toc: Toc | None = None,
-) -> CachedTable | Flat:
+) -> "CachedTable | Flat":
     """Return a table that was kept in the folder, or read it and keep it; without one, read it.
 
     Its losses are reported, whether it is read now or was read at another time.
@@ -179,14 +182,14 @@ def load_or_read(
 
 def _load_or_read(
     folder: Path | None, ref: TableRef, schema: str, choice: Choice, toc: Toc | None
-) -> CachedTable | Flat:
+) -> "CachedTable | Flat":
     if isinstance(ref, Path) and ref.suffix == PARQUET:
         return _as_written(ref)
     pruned_export = _find_pruned_export(ref)
     if folder is None:
         if pruned_export is not None:
             raise _make_pruned_error(ref, pruned_export, "no folder of kept tables was named")
-        return read_flat(ref, schema, toc, choice)
+        return _read_flat(ref, schema, toc, choice)
     place = _CachePlace(folder, ref, schema, choice, toc)
     if pruned_export is not None:
         return place.load_remaining(pruned_export)
@@ -199,6 +202,13 @@ def _load_or_read(
     return place.read()
 
 
+def _read_flat(ref: TableRef, schema: str, toc: Toc | None, choice: Choice) -> "Flat":
+    """Read a table by readers that a process with kept tables never imports."""
+    from tracekit.tables.flat import read_flat  # noqa: PLC0415
+
+    return read_flat(ref, schema, toc, choice)
+
+
 def _find_pruned_export(ref: TableRef) -> PrunedExport | None:
     """Return the note on the export of a table, if that was pruned and is not there again."""
     if not isinstance(ref, Path) or ref.exists():
@@ -206,13 +216,15 @@ def _find_pruned_export(ref: TableRef) -> PrunedExport | None:
     return find_pruned_exports(ref.parent).get(ref)
 
 
-def _as_written(file: Path) -> CachedTable | Flat:
+def _as_written(file: Path) -> "CachedTable | Flat":
     """Return a table that was written as a flat one, without a copy in the cache."""
     try:
         pq.read_metadata(file)
     except (OSError, pa.ArrowException):
         text = f"{file.name} is cut or damaged, and its rows are missing."
         loss = Loss(Flaw.DAMAGED, text, schema=file.stem)
+        from tracekit.tables.flat import Flat  # noqa: PLC0415  as in `_read_flat`
+
         return Flat(pd.DataFrame(), ReadNotes((loss,)))
     return CachedTable(file, CacheNote(None, None, ""))
 
@@ -233,8 +245,8 @@ class _CachePlace:
     choice: Choice
     toc: Toc | None
 
-    def read(self) -> Flat:
-        return read_flat(self.ref, self.schema, self.toc, self.choice)
+    def read(self) -> "Flat":
+        return _read_flat(self.ref, self.schema, self.toc, self.choice)
 
     def stamp(self) -> Stamp:
         """Return the stamp of the export; raise InputError if it is not a readable file."""
@@ -274,8 +286,10 @@ class _CachePlace:
             raise _make_pruned_error(self.ref, removed, f"{file} is not its cached table")
         return CachedTable(file, note)
 
-    def keep(self, file: Path, stamped: Stamp) -> CachedTable | Flat:
+    def keep(self, file: Path, stamped: Stamp) -> "CachedTable | Flat":
         """Read the table into the folder."""
+        from tracekit.tables.convert import convert_table  # noqa: PLC0415  as in `_read_flat`
+
         conversion = convert_table(self.ref, file, self.schema, self.choice, toc=self.toc)
         if self.stamp() != stamped:
             file.unlink(missing_ok=True)

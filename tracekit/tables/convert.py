@@ -22,6 +22,7 @@ from tracekit.tables.flat import TableSelection, read_flat, read_pieces
 from tracekit.tables.layout import Layout, find_unused_name
 from tracekit.tables.losses import Flaw, Loss, report
 from tracekit.tables.place import OPEN, Choice
+from tracekit.tables.table_files import file_name, symbol_files
 from tracekit.tables.toc import Toc
 from tracekit.tables.values import dtype_of
 from tracekit.tables.xml.node import Node
@@ -244,11 +245,6 @@ def files_of(table: Path) -> tuple[Path, Path, Path]:
     return table, *symbol_files(table)
 
 
-def symbol_files(table: Path) -> tuple[Path, Path]:
-    """Return the files of the frames and the stacks of a table."""
-    return table.with_suffix(".frames.parquet"), table.with_suffix(".stacks.parquet")
-
-
 def convert_bundle(
     bundle: Path,
     folder: Path,
@@ -324,12 +320,3 @@ def _name_tables(tables: Sequence[Listed]) -> Iterator[tuple[Listed, str]]:
         if has_several_runs:
             name = f"run{table.place.run}/{name}"
         yield table, find_unused_name(name, name_counts, "-")
-
-
-def file_name(text: str) -> str:
-    """Return a text as a file name, in which all but letters, digits, "-" and "_" become "_"."""
-    letters: list[str] = []
-    for letter in text:
-        is_safe = letter.isalnum() or letter in "-_"
-        letters.append(letter if is_safe else "_")
-    return "".join(letters)

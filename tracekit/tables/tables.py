@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -17,7 +18,6 @@ from tracekit.tables.direct import Listed, TableRef
 from tracekit.tables.drift import DriftError
 from tracekit.tables.export_files import refusal
 from tracekit.tables.exports import index, of_one_run
-from tracekit.tables.flat import Flat
 from tracekit.tables.joins import Made, first_with_rows, make_table, read_inputs
 from tracekit.tables.kept_columns import load_or_make
 from tracekit.tables.kept_index import find_index
@@ -28,6 +28,9 @@ from tracekit.tables.schema import Schema, SchemaSource
 from tracekit.tables.schemas import SCHEMAS, every_source, origins, unknown
 from tracekit.tables.toc import Toc
 from tracekit.tables.xml.node import Symbols
+
+if TYPE_CHECKING:
+    from tracekit.tables.flat import Flat
 
 _LISTED = 5  # tables that a sentence names
 
@@ -166,7 +169,7 @@ class Tables(Mapping[str, pd.DataFrame]):
         unreadable_tables = [table for table in tables if table.unreadable]
         return tuple(tables_with_rows or unreadable_tables[:1] or tables[:1])
 
-    def flat(self, schema: str, choice: Choice = OPEN) -> CachedTable | Flat:
+    def flat(self, schema: str, choice: Choice = OPEN) -> "CachedTable | Flat":
         """Return the one table of a schema that is meant; raise as `Tables.raw` does."""
         listed = self.find_table(schema, choice)
         place = find_choice(listed, self._every.tables[schema])
@@ -182,7 +185,7 @@ class Tables(Mapping[str, pd.DataFrame]):
             self._read |= dict.fromkeys(losses)
         return self._flat[key]
 
-    def _first_read(self, key: _Key, listed: Listed, place: Choice) -> CachedTable | Flat:
+    def _first_read(self, key: _Key, listed: Listed, place: Choice) -> "CachedTable | Flat":
         """Read an export, and remember a failure, so that no other table tries it again."""
         try:
             return load_or_read(self._cache, listed.ref, listed.schema, place, self.toc)
