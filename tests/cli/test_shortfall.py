@@ -32,12 +32,14 @@ def folder(tmp_path: Path, scenario: Callable[..., None]) -> Path:
     return tmp_path
 
 
-def capture_nap(folder: Path, tracekit: Any, *words: str) -> tuple[Any, dict[str, Any]]:
+def record_nap(
+    folder: Path, tracekit: Any, *words: str, command: str = "record"
+) -> tuple[Any, dict[str, Any]]:
+    """Record the workload into the folder `run`; return the outcome, and the run's provenance."""
     options = ("--workloads", folder, "--workload", "nap", "--warmup", "2")
-    result = tracekit("capture", *options, *words, "--output", folder / "run", "--json")
-    assert result.code in {0, 4}, (
-        result.err
-    )  # the fake's trace may lack GPU work of such a workload
+    result = tracekit(command, *options, *words, "--output", folder / "run", "--json")
+    # The fake's trace may lack GPU work of such a workload.
+    assert result.code in {0, 4}, result.err
     return result, json.loads((folder / "run" / "recording.json").read_text())
 
 
@@ -54,7 +56,9 @@ def capture_nap(folder: Path, tracekit: Any, *words: str) -> tuple[Any, dict[str
 def test_a_shortfall_of_steps_is_said(
     recorder: str, words: tuple[str, ...], shortfall: str, folder: Path, tracekit: Any
 ) -> None:
-    result, recording = capture_nap(folder, tracekit, "--recorder", recorder, *words)
+    command = "capture" if shortfall else "record"
+    options = ("--recorder", recorder)
+    result, recording = record_nap(folder, tracekit, *options, *words, command=command)
     lines = [text for text in recording["warnings"] if shortfall in text and " steps." in text]
     assert len(lines) == bool(shortfall), recording["warnings"]
     for line in lines:
@@ -76,7 +80,7 @@ def test_a_shortfall_of_steps_is_said(
 def test_the_host_recorder_says_whether_the_time_limit_ended_a_workload(
     words: tuple[str, ...], reason: str, folder: Path, tracekit: Any
 ) -> None:
-    _, recording = capture_nap(folder, tracekit, "--recorder", "host", *words)
+    _, recording = record_nap(folder, tracekit, "--recorder", "host", *words)
     assert recording["end_reason"] == reason
 
 
