@@ -1,6 +1,6 @@
-"""Allocations of resources by the target: when, how large, and how much alike.
+"""Allocations of resources by the target: their times, their sizes, and how alike these are.
 
-No trace so far has another event of resources than an allocation, so that what is freed is unknown.
+No trace so far has another event of resources than an allocation: releases are unknown.
 """
 
 from dataclasses import dataclass

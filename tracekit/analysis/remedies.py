@@ -16,7 +16,7 @@ _OF_MACS = frozenset({Remedy.COUNTERS, Remedy.MONITOR, Remedy.TRACE})
 
 
 def applies_to(remedy: Remedy, provenance: Provenance) -> bool:
-    """Return whether a machine like that of the recording can do it; some needs a Mac."""
+    """Return whether a machine like that of the recording can do it: some remedies need a Mac."""
     system = provenance.machine.get("system", "")
     return remedy not in _OF_MACS or provenance.recorder != "host" or system != "Linux"
 

@@ -25,7 +25,10 @@ _CLEARER = 0.4  # share by which more of them recur than at other distances
 _LOWER = 0.25  # quantile of all distances, low because many are multiples of a short round
 _FAR = 1.5  # ratio to the usual size above which a group is unlike
 _CLEAR = 5.0  # robust deviations from the usual size
-_SMALL, _USUAL, _LARGE = 1, 10, 100
+# The sizes of far smaller, usual and far larger groups: no two of them are alike.
+_SMALL = 1
+_USUAL = 10
+_LARGE = 100
 _STANDS_OUT = 1.25  # ratio to the next longest pause
 _MOST = 2048  # groups of one round
 _LOOKED_AT = 24  # distances that show the chance share of recurring changes
@@ -37,7 +40,7 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Round:
-    """A row of groups that repeats: its number of groups, and the index of its first group."""
+    """A row of groups that repeats: its number of groups, its first group, and how many times."""
 
     length: int
     begin: int
@@ -57,16 +60,15 @@ class GroupRow:
     pauses: Times
     request: Times
 
-    def are_alike(self, some: Times, other_places: Times) -> Flags:
+    def are_alike(self, places: Times, other_places: Times) -> Flags:
         """Return for each pair of groups, by their places, whether they are alike."""
-        sizes_before = self.size[some]
-        behind = self.size[other_places]
-        larger_sizes = np.maximum(sizes_before, behind)
-        matches = np.abs(sizes_before - behind) <= _WITHIN * larger_sizes
-        has_same_pieces = self.pieces[some] == self.pieces[other_places]
-        matches &= has_same_pieces
-        is_same_request = self.request[some] == self.request[other_places]
-        return matches & is_same_request
+        sizes = self.size[places]
+        other_sizes = self.size[other_places]
+        larger_sizes = np.maximum(sizes, other_sizes)
+        is_similar = np.abs(sizes - other_sizes) <= _WITHIN * larger_sizes
+        has_same_pieces = self.pieces[places] == self.pieces[other_places]
+        is_same_request = self.request[places] == self.request[other_places]
+        return is_similar & has_same_pieces & is_same_request
 
     def find_alike(self, apart: int) -> Flags:
         """Return for each group whether it is like the one at the distance `apart` after it."""
@@ -101,7 +103,7 @@ def _find(groups: GroupRow) -> Round | None:
     changes = np.flatnonzero(is_change & is_same_request) + 1
     if number < 2 * LEAST or changes.size < 2 * (LEAST - 1):
         return None
-    length = _length(groups, changes[:_SAMPLE])
+    length = _find_length(groups, changes[:_SAMPLE])
     if length is None or changes.size < _AGAIN * _CHANGES * (number // length):
         return None
     begin = find_begin(groups, length)
@@ -111,37 +113,47 @@ def _find(groups: GroupRow) -> Round | None:
     return None
 
 
-def _length(groups: GroupRow, changes: Times) -> int | None:
-    """Return the shortest distance at which most changes clearly recur; None without one."""
+def _find_length(groups: GroupRow, changes: Times) -> int | None:
+    """Return the shortest distance at which most changes clearly recur; None without one.
+
+    First the distances of all pairs of changes are counted: a distance is likely if nearly as many
+    pairs have it as there are changes that could recur. Then the share of changes that recur at
+    each likely one, the shortest first, is compared with the share at distances taken evenly.
+    """
     number = groups.size.size
     maximum_length = min(_MOST, number // LEAST)
     if maximum_length <= 1:
         return None
     later_changes = changes[np.newaxis, :]
     earlier_changes = changes[:, np.newaxis]
-    apart = later_changes - earlier_changes
-    is_in_reach = (apart > 1) & (apart <= maximum_length)
-    at_places = np.bincount(apart[is_in_reach], minlength=maximum_length + 1)[2:]
+    pair_distances = later_changes - earlier_changes
+    is_in_reach = (pair_distances > 1) & (pair_distances <= maximum_length)
+    counts = np.bincount(pair_distances[is_in_reach], minlength=maximum_length + 1)
     distances = np.arange(2, maximum_length + 1)
+    pair_counts = counts[2:]
     last_change = int(changes[-1])
     sample_end = min(number, last_change + 1)
     change_counts = np.searchsorted(changes, sample_end - distances)
     least_counts = _AGAIN * np.maximum(change_counts, 1)
-    likely = distances[at_places >= least_counts]
+    likely = distances[pair_counts >= least_counts]
     exact_lengths = np.linspace(2, maximum_length, _LOOKED_AT)
-    some = np.unique(exact_lengths.astype(np.int64))
-    shares = [_again(groups, changes, apart) for apart in some.tolist()]
+    even_distances = np.unique(exact_lengths.astype(np.int64))
+    shares = [_measure_recurring(groups, changes, apart) for apart in even_distances.tolist()]
     chance_shares = np.array(shares)
     usual_share = float(np.quantile(chance_shares, _LOWER))
     minimum_share = max(_AGAIN, usual_share + _CLEARER)
     for length in likely[:_CANDIDATES].tolist():
-        if _again(groups, changes, length) >= minimum_share:
+        if _measure_recurring(groups, changes, length) >= minimum_share:
             return length
     return None
 
 
-def _again(groups: GroupRow, changes: Times, apart: int) -> float:
-    """Return the share of the changes that recur at the distance `apart`."""
+def _measure_recurring(groups: GroupRow, changes: Times, apart: int) -> float:
+    """Return the share of the changes that recur at the distance `apart`.
+
+    A change is a group that differs from the one before it. It recurs if both groups are alike to
+    those at the distance, and these differ from each other as well.
+    """
     has_counterpart = changes + apart < groups.size.size
     compared_changes = changes[has_counterpart]
     before_change = compared_changes - 1

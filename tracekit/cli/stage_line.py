@@ -49,7 +49,7 @@ class StageLine:
         part = _PART.search(self._words)
         if part:
             number, total = (int(digits.replace(",", "") or 0) for digits in part.groups())
-            done = number - 1
+            done = number - 1  # the part of this number has only begun
             if done >= _FEWEST_PARTS:
                 return (moment - self._start_time) / done * (total - done)
         if self._expected_seconds is None:

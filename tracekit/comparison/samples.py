@@ -1,8 +1,8 @@
 """The runs of a comparison: one sample each, cut into blocks of its steady window.
 
 A run is cut into stretches of equal length, and each metric is measured in each of them as if it
-were a run. Neighbouring steps are alike, for clocks, heat and other work change slowly; blocks
-are long enough to show that, where single steps would only seem to be many.
+were a run. Neighbouring steps are alike, because clocks, heat and other work change slowly: a block
+is long enough to differ from the next one, and single steps are not independent measurements.
 """
 
 import math
@@ -70,8 +70,8 @@ class Sample:
         return None
 
 
-BLOCKS = 10
-LEAST_STEPS = 4
+BLOCKS = 10  # of a run, or half as many if it has few steps
+LEAST_STEPS = 4  # of a block
 _LEAST_READ = 0.7  # of the blocks: fewer with readings do not show how the pace changed
 # Tables of facts that are known once for a whole run, or of things that outlive a block.
 _WHOLE = frozenset({"memory_profile", "results", "requests", "request_tokens"})
@@ -183,7 +183,7 @@ class Blocks:
 
 def _windows(tables: Mapping[str, pd.DataFrame]) -> list[analysis.intervals.Window]:
     """Cut the steady window: by steps if there are enough of them, else by its time."""
-    steady = _steady(tables)
+    steady = _find_steady_window(tables)
     steps = tables.get("steps")
     step_count = BLOCKS * LEAST_STEPS  # a run without steps is cut by its time
     if steps is not None and not steps.empty:
@@ -200,7 +200,8 @@ def _windows(tables: Mapping[str, pd.DataFrame]) -> list[analysis.intervals.Wind
     return [analysis.intervals.Window(*pair) for pair in pairwise(edges)]
 
 
-def _steady(tables: Mapping[str, pd.DataFrame]) -> analysis.intervals.Window:
+def _find_steady_window(tables: Mapping[str, pd.DataFrame]) -> analysis.intervals.Window:
+    """Return the steady window of a run, by its marks or its work; raise Unavailable without."""
     phases = tables.get("phases")
     rows = tables.get("gpu_intervals")
     if phases is None and rows is None:

@@ -91,6 +91,7 @@ Track = Slices | StepSeries
 _WORKLOAD = TrackGroup("Workload")
 _MACHINE = TrackGroup("Machine")
 _FINDINGS = TrackGroup("tracekit")
+# Kinds of chains, by the id that links them.
 _BUFFERS = 1
 _ENCODERS = 2
 # By table, the columns that become arguments of slices.
@@ -195,7 +196,10 @@ def _flows(table: str, frame: pd.DataFrame) -> Iterator[Ids]:
 
 
 def _links(frame: pd.DataFrame, column: str, kind: int) -> Ids:
-    """Number the chains so that ids of different kinds or processes differ."""
+    """Return the chain of each row, 0 for none: ids of different kinds or processes differ.
+
+    The kind takes the two lowest bits, the process the bits from 40 on.
+    """
     has_id = frame[column].notna().to_numpy()
     known_ids = frame[column].fillna(0)
     ids = known_ids.to_numpy(np.uint64)

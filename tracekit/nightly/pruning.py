@@ -6,7 +6,7 @@ that tracekit itself names. No link is followed.
 Removal goes run by run, and an interruption leaves nothing half there. A bundle is renamed first,
 in one step, and is then not a bundle any more; the next pruning removes its remains. Exports, and a
 bundle that tables are read from, are removed once all of their tables are kept as Parquet and a
-note describes their content; see `tracekit.tables.exports`.
+note describes their content; see `tracekit.tables.pruned`.
 """
 
 import os
@@ -98,7 +98,7 @@ def _run(place: Path, root: Path, current_time: datetime) -> RunSeen:
         return replace(run, stays="its recording.json cannot be read")
     start = moment_in(provenance.started) or moment_in(provenance.created) or changed
     parts = _parts(recording)
-    stays = _working(provenance, current_time) or stays
+    stays = _name_running_stage(provenance, current_time) or stays
     if not (parts or stays or recording.result_file.is_file()):
         stays = "it was not analyzed, and its bundle is all there is of it"
     return replace(run, start=start, parts=parts, stays=stays)
@@ -130,7 +130,8 @@ def _iter_texts(recording: Recording) -> Iterator[Path]:
             yield path
 
 
-def _working(provenance: Provenance, current_time: datetime) -> str:
+def _name_running_stage(provenance: Provenance, current_time: datetime) -> str:
+    """Return that a stage of a run is running, as a reason to stay; empty if none is."""
     for name, stage in provenance.stages.items():
         if stage.state != "running":
             continue
@@ -288,6 +289,7 @@ STAGE = "prune"
 
 
 def _remove_bundles(recording: Recording, paths: Sequence[Path]) -> dict[Path, str]:
+    """Remove the bundles of a run; return those that stay, each with the reason."""
     read_bundle = _find_read_bundle(recording)
     if read_bundle is not None and read_bundle in paths:
         pruned_exports, reason = cache.keep_bundle_tables(
@@ -295,7 +297,7 @@ def _remove_bundles(recording: Recording, paths: Sequence[Path]) -> dict[Path, s
         )
         if reason:
             return {read_bundle: reason}
-        _stand_for(recording, pruned_exports)
+        _keep_tables_instead(recording, pruned_exports)
         (recording.exports / DirectNote.FILE).unlink()
     for bundle in paths:
         bundle.rename(trash(bundle))
@@ -321,18 +323,21 @@ def _delete(recording: Recording, bundle: Path) -> None:
 
 
 def _remove_exports(recording: Recording, _paths: Sequence[Path]) -> dict[Path, str]:
+    """Remove the exports of a run; return those that stay, each with the reason."""
     pruned_exports, stays = cache.keep_exported_tables(
         recording.exports, recording.tables, make_timestamp()
     )
     if pruned_exports:
-        _stand_for(recording, pruned_exports)
+        _keep_tables_instead(recording, pruned_exports)
         for export in pruned_exports:
             (recording.exports / export.name).unlink(missing_ok=True)
         _note(recording, "exports")
     return stays
 
 
-def _stand_for(recording: Recording, pruned_exports: Sequence[exports.PrunedExport]) -> None:
+def _keep_tables_instead(
+    recording: Recording, pruned_exports: Sequence[exports.PrunedExport]
+) -> None:
     """Write the kept tables to the disk, and note that they replace the files to be removed."""
     for file in recording.tables.iterdir():
         if file.is_file():
@@ -342,6 +347,7 @@ def _stand_for(recording: Recording, pruned_exports: Sequence[exports.PrunedExpo
 
 
 def _note(recording: Recording, part: str) -> None:
+    """Note in the run that a part was pruned, and the day."""
     note = recording.provenance().pruning_note
     entry = f"{part} on {make_timestamp()[:10]}"
     if not note:
@@ -426,7 +432,7 @@ def prune(
     done = Pruned(bytes_before, bytes_before, dry=dry)
     done.kept = list(starmap(Stays, kept_reasons.items()))
     for run in runs:
-        _finish(run, done)
+        _remove_leftovers(run, done)
     _remove_parts(removals, limits, done, progress)
     if not dry:
         done.after = size(root_folders)
@@ -462,7 +468,8 @@ def _remove(run: RunSeen, kind: Kind, done: Pruned) -> int:
     return bytes_before - size([run.folder])
 
 
-def _finish(run: RunSeen, done: Pruned) -> None:
+def _remove_leftovers(run: RunSeen, done: Pruned) -> None:
+    """Remove the leftovers of an interrupted pruning: bundles that it had renamed already."""
     for bundle in bundles(Recording(run.folder)):
         leftover = trash(bundle)
         if _is_own_folder(leftover):

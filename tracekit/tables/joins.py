@@ -127,13 +127,14 @@ def match(rows: Sequence[pd.Series], other_rows: Sequence[pd.Series]) -> Match:
     other_codes = codes[len(row_keys) :]
     keyed_places = np.flatnonzero(other_codes >= 0)
     keyed_codes = other_codes[keyed_places]
-    # For each key the place of its last row and the count of its rows; the last is of no key.
+    # For each key, the place of its last row in the other table and the count of its rows there.
+    # The code -1 of a row without a key reads one entry more, the last: no place, and no rows.
     key_limit = int(codes.max(initial=-1)) + 1
-    place, count = np.full((2, key_limit + 1), -1)
-    place[keyed_codes] = keyed_places
-    count[:-1] = np.bincount(keyed_codes, minlength=key_limit)
-    row_counts = count[row_codes]
-    places = np.where(row_counts == 1, place[row_codes], -1)
+    last_places = np.full(key_limit + 1, -1)
+    last_places[keyed_codes] = keyed_places
+    counts = np.bincount(keyed_codes, minlength=key_limit + 1)
+    row_counts = counts[row_codes]
+    places = np.where(row_counts == 1, last_places[row_codes], -1)
     key_count = int((row_codes >= 0).sum())
     ambiguous = int((row_counts > 1).sum())
     return Match(places, key_count, ambiguous, len(other_codes))

@@ -72,7 +72,8 @@ def _find_holders(
     before_start = np.where(is_unsure, code_of(Party.OTHER_DEVICE), code_of(Party.WAY_THERE))
     holders = np.full(moments.size, code_of(Party.HOST))
     # From the command buffer that the next commit waited for to the one that its commit waited for:
-    # the first that had been handed over and was not reported is the holder.
+    # the first that had been handed over and was not reported is the holder. `is_open` tells for
+    # which pieces none was found so far, and one may still be.
     for lives in awaited.lives:
         committed = take_or(lives.committed, next_buffers, NEVER)
         started = take_or(lives.started, next_buffers, NEVER)

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.intervals import Times
 
+Flags = NDArray[np.bool_]
+
 FEW = 0.05
 """Share of the rows that a law was applied to. If more rows break it, they are not rows gone wrong,
 but two tables, or a table and the recording, that do not fit together."""
@@ -76,7 +78,8 @@ class Breach:
     `start` and `end` are the times that the rows state, ns; `excess` is by how much each breaks
     the law, ns, if that is known. `share` is their share of all rows that the law was applied to.
     They cost NOTHING if they are too many to be rows gone wrong; `witness` is then the table that
-    contradicts this one.
+    contradicts this one. `missing` is the number of rows that another table names and this one
+    lacks; then there are no times.
     """
 
     law: Law
@@ -101,6 +104,3 @@ class Breach:
         if not self.excess.size:
             return None
         return int(self.excess.max())
-
-
-Flags = NDArray[np.bool_]

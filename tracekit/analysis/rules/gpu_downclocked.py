@@ -33,7 +33,7 @@ _FALLS = 0.95  # share of the initial clock below which a clock falls
 _RAMP = 500_000_000  # ns of work within which the GPU reaches its best state
 _BUSY = 0.5  # of the window, from which the GPU is kept busy
 _HOT = ("Serious", "Critical")
-_TWO = 2
+_FEWEST = 2  # stretches of load; of one alone, pauses and clocks say nothing
 _MOSTLY = 2 / 3  # of the stretches of load
 _RISES = 0.9  # largest share of a stretch at a low clock if the clock rises
 
@@ -88,30 +88,28 @@ def gpu_downclocked(
     else:
         load = union_target_rows(loaded)
     loaded_states = _clip_to_load(gpu_performance_states, load)
-    states, read = _read_sources(loaded_states, gauges, loop, active)
-    slow_states = states is not None and states.share > limit
+    slow_time, read = _read_sources(loaded_states, gauges, loop, active)
+    if slow_time is not None and slow_time.share <= limit:
+        slow_time = None
     slow_clock = read is not None and read.share_below(near) > limit and read.count_below(near) > 1
-    if not slow_states and not slow_clock:
+    if slow_time is None and not slow_clock:
         return
     course = _ClockCourse.UNKNOWN
     if held_state(settings, gpu_performance_settings):
         course = _ClockCourse.HELD
-    elif states is not None and slow_states:
-        course = _course(states, gpu, loop, load, thermal_states)
+    elif slow_time is not None:
+        course = _find_course(slow_time, gpu, loop, load, thermal_states)
     is_note = course in {_ClockCourse.RAMP, _ClockCourse.HELD} or bool(loop.paced)
     is_low_power = bool(machine.get("low_power"))
     is_on_battery = machine.get("mains") == 0
-    clipped_states = None
-    if slow_states:
-        clipped_states = states
     facts = (
         Fact("window", loop.name),
-        *_describe_states(clipped_states),
+        *_describe_states(slow_time),
         *_describe_clock(read, near),
         Fact("low_power", is_low_power),
         Fact("on_battery", is_on_battery),
     )
-    evidence = _evidence(clipped_states, read, near)
+    evidence = _list_evidence(slow_time, read, near)
     severity = Severity.WARNING
     if is_note:
         severity = Severity.NOTE
@@ -136,7 +134,7 @@ def _clip_to_load(states: pd.DataFrame | None, load: IntervalSet) -> pd.DataFram
 
     A state that lasts over a pause is split into the parts before and after it.
     """
-    if states is None or load.starts.size < _TWO:
+    if states is None or load.starts.size < _FEWEST:
         return states
     starts, ends = spans(states)
     parts: list[pd.DataFrame] = []
@@ -160,7 +158,7 @@ def _follows_pauses(slow_time: Below, load: IntervalSet) -> bool:
     """
     begins = load.starts[1:]
     ends = load.ends[1:]
-    if begins.size < _TWO:
+    if begins.size < _FEWEST:
         return False
     slow_intervals = IntervalSet.from_spans(slow_time.starts, slow_time.ends)
     slow_at_first = slow_intervals.contains(begins)
@@ -171,33 +169,33 @@ def _follows_pauses(slow_time: Below, load: IntervalSet) -> bool:
     return bool(is_rising_begin.mean() >= _MOSTLY)
 
 
-def _course(
+def _find_course(
     slow_time: Below, gpu: Device, loop: Loop, load: IntervalSet, thermal: pd.DataFrame | None
 ) -> _ClockCourse:
     """Return the course of the clock in the loop."""
-    best = slow_time.best
-    rises = best is not None and (slow_time.starts < best[0]).all()
-    if best is not None and rises and gpu.measure_work(Window(loop.start, best[0])) <= _RAMP:
-        return _ClockCourse.RAMP
-    if thermal is not None and len(thermal):
-        state_names = thermal["state"].fillna("").astype(str)
-        names = state_names.str.capitalize()
-        is_hot = names.isin(_HOT)
-        hot_states = thermal[is_hot]
-        hot = spans(hot_states)
-        hot_time = overlap(slow_time.starts, slow_time.ends, *hot)
-        if hot_time > busy(slow_time.starts, slow_time.ends) / 2:
-            return _ClockCourse.HOT
+    if slow_time.best is not None:
+        first_best, _ = slow_time.best
+        was_slow_before_only = (slow_time.starts < first_best).all()
+        if was_slow_before_only and gpu.measure_work(Window(loop.start, first_best)) <= _RAMP:
+            return _ClockCourse.RAMP
+    if thermal is not None and _is_mostly_hot(slow_time, thermal):
+        return _ClockCourse.HOT
     if _follows_pauses(slow_time, load):
         return _ClockCourse.PAUSES
     if gpu.measure_work(loop) < _BUSY * loop.length:
         return _ClockCourse.BURSTS
     if slow_time.best is None:
         return _ClockCourse.NEVER
-    course = _ClockCourse.FALLS
-    if thermal is None or thermal.empty:
-        course = _ClockCourse.UNKNOWN
-    return course
+    may_have_been_hot = thermal is None or thermal.empty
+    return _ClockCourse.UNKNOWN if may_have_been_hot else _ClockCourse.FALLS
+
+
+def _is_mostly_hot(slow_time: Below, thermal: pd.DataFrame) -> bool:
+    """Return whether the machine was hot in more than half of the time at a low clock."""
+    state_names = thermal["state"].fillna("").astype(str)
+    hot_states = thermal[state_names.str.capitalize().isin(_HOT)]
+    hot_time = overlap(slow_time.starts, slow_time.ends, *spans(hot_states))
+    return hot_time > busy(slow_time.starts, slow_time.ends) / 2
 
 
 def _read_sources(
@@ -217,7 +215,7 @@ def _read_sources(
 
 
 def _describe_states(slow_time: Below | None) -> tuple[Fact, ...]:
-    """Return the time below the best state; None if states are unknown or good."""
+    """Return the time below the best state as facts; None where `slow_time` is None."""
     states = {}
     if slow_time is not None:
         states = slow_time.states
@@ -256,7 +254,9 @@ def _describe_clock(read: Clock | None, near: float) -> tuple[Fact, ...]:
     )
 
 
-def _evidence(slow_time: Below | None, read: Clock | None, near: float) -> tuple[Evidence, ...]:
+def _list_evidence(
+    slow_time: Below | None, read: Clock | None, near: float
+) -> tuple[Evidence, ...]:
     if slow_time is not None:
         return longest("gpu_performance_states", slow_time.starts, slow_time.ends)
     assert read is not None

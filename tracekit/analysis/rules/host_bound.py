@@ -79,6 +79,7 @@ def host_bound(
         return
     buffers = loop.rows(timeline, "started")
     pieces = int(buffers["intervals"].sum())
+    busy_time = float(buffers["busy"].sum())
     name = mechanism(Cause.ENCODING, habits)
     growth = None
     at_most = lost_gaps.time
@@ -87,21 +88,19 @@ def host_bound(
         at_most = idle_time(gaps)
     best = savings.host if savings else without_replay("host", at_most)
     if name is Mechanism.COMMIT_EARLIER:
-        busy_sum = buffers["busy"].sum()
-        winnable_time = min(lost_gaps.time, int(busy_sum))
+        winnable_time = min(lost_gaps.time, int(busy_time))
         best = without_replay("commit-earlier", winnable_time)
-    each_buffer = max(1, len(buffers))
+    buffer_count = len(buffers)
+    divisor = max(1, buffer_count)
     lost_share = lost_gaps.time / load
     rate_words = describe_rate(pieces, iterations)
     host_activity = habits.host_activity.strip()
     is_late_commit = habits.late_commit and not habits.host_sets_the_pace
     encoding_time = habits.encoding * load
-    encoding_each = encoding_time / each_buffer
-    busy_time = float(buffers["busy"].sum())
-    work_each = busy_time / each_buffer
+    encoding_each = encoding_time / divisor
+    work_each = busy_time / divisor
     encoding_first = growth and growth.first_value
     encoding_last = growth and growth.last_value
-    buffer_count = len(buffers)
     facts = (
         Fact("lost_share", lost_share, "ratio"),
         Fact("lost", lost_gaps.time, "ns"),

@@ -7,7 +7,7 @@ import pandas as pd
 from tracekit.analysis.idle.cause import Cause
 from tracekit.analysis.idle.sums import loaded_time
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import Times, busy
+from tracekit.analysis.intervals import busy
 from tracekit.analysis.iterations import Loop, unit
 from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.machine import Machine
@@ -60,9 +60,10 @@ def lost_residency(
         return
     if residency.sizes is None:
         raise Unavailable("how much the driver wired is not known: its events name no sizes.")
-    if residency.has_lost_residency is False or (
-        residency.has_lost_residency is None and residency.sizes.sum() < _MUCH
-    ):
+    if residency.has_lost_residency is False:
+        return
+    # Without recorded allocations it is not known, and little may have been allocated anew.
+    if residency.has_lost_residency is None and residency.sizes.sum() < _MUCH:
         return
     wired_iterations, number = residency.iteration_counts or (None, None)
     outgrown = room is not None and room.outgrown
@@ -70,17 +71,18 @@ def lost_residency(
     unit_name = None
     if iterations is not None:
         unit_name = unit(iterations)
-    allocated_count = _sum(residency.allocated)
-    loop_load = _load(loop, loaded)
-    wiring_share = lasted / loop_load
-    sets_changed = _changes(residency_changes, loop)
+    allocated_size = None
+    if residency.allocated is not None:
+        allocated_size = int(residency.allocated.sum())
+    wiring_share = lasted / _measure_load(loop, loaded)
+    sets_changed = _count_changes(residency_changes, loop)
     facts = (
         Fact("wired_again", wired_again, "bytes"),
         Fact("often", wired_iterations),
         Fact("number", number),
         Fact("unit", unit_name),
         Fact("window", loop.name),
-        Fact("allocated", allocated_count, "bytes"),
+        Fact("allocated", allocated_size, "bytes"),
         Fact("wiring", lasted, "ns"),
         Fact("wiring_share", wiring_share, "ratio"),
         Fact("sets_changed", sets_changed),
@@ -104,20 +106,14 @@ def lost_residency(
     )
 
 
-def _load(loop: Loop, loaded: pd.DataFrame | None) -> int:
+def _measure_load(loop: Loop, loaded: pd.DataFrame | None) -> int:
     """Return the time under load in the loop."""
     if loaded is None:
         return loop.length
     return loaded_time(loaded)
 
 
-def _sum(sizes: Times | None) -> int | None:
-    if sizes is None:
-        return None
-    return int(sizes.sum())
-
-
-def _changes(residency_changes: pd.DataFrame | None, loop: Loop) -> int:
+def _count_changes(residency_changes: pd.DataFrame | None, loop: Loop) -> int:
     """Return the number of recorded changes of the target's residency sets in the loop."""
     if residency_changes is None:
         return 0
@@ -143,7 +139,7 @@ def _facts_of_room(room: Room | None) -> tuple[Fact, ...]:
 
 
 def _facts_of_machine(machine: Machine) -> Iterator[Fact]:
-    """Yield the state of the machine's memory, null for unknown values."""
+    """Yield the state of the machine's memory; None for unknown values, and for 0."""
     for name in ("memory", "wired_limit", "swap", "compressed", "paged_out"):
         size = machine.get(name)
         yield Fact(name, int(size) if size else None, "bytes")

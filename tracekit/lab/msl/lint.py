@@ -64,7 +64,7 @@ _LITERAL = re.compile(r"(?<![\w.])(\d*)\.(\d*)(?=(?:[eE][-+]?\d+)?[fF]?(?![\w.])
 
 
 def _with_inexact_literals(line: str) -> str:
-    """Change the values of floats, except where the compiler computes with them."""
+    """Change the values of floats, except in lines in which the compiler computes with them."""
     if _EVALUATED.search(line):
         return line
     return _LITERAL.sub(_make_inexact, line)

@@ -24,7 +24,8 @@ _CHUNK = 1 << 16
 _LONGEST = 1 << 28  # bytes of one answer
 _SECOND = 1e9
 
-Found = TypeVar("Found")
+_Answer = TypeVar("_Answer")
+_log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -168,7 +169,7 @@ class RemoteWorkload:
         return self.name[0].upper() + self.name[1:]
 
 
-def _require_answer(answer: Found | None) -> Found:
+def _require_answer(answer: _Answer | None) -> _Answer:
     if answer is None:
         raise ToolError("A child answered something else than it was asked.")
     return answer
@@ -203,9 +204,6 @@ def spawn_workload(
         child.clean_up(bounds.timeouts.leave)
         if child.interrupted:
             raise KeyboardInterrupt
-
-
-log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -252,7 +250,7 @@ class PreparedCapture:
     def remark(self, sentence: str) -> None:
         """Keep a sentence, and log it at once if it is new."""
         if sentence not in self.remarks:
-            log.warning("%s", sentence)
+            _log.warning("%s", sentence)
             self.remarks.append(sentence)
 
     def describe(self) -> None:

@@ -95,7 +95,7 @@ class Template:
     ) -> tuple[KeyChange, ...]:
         """Return every place of these keys with its old and its new value, which may be equal.
 
-        Keys of `more_values` are changed where they are, and may be missing. A value that was never
+        Keys of `more_values` are changed too, and may be missing. A value that was never
         set is NSNull. Raise InputError if another key is in no archived dictionary, or its value
         has another type.
         """
