@@ -229,6 +229,25 @@ def test_every_name_of_a_face_is_there() -> None:
     assert [(face.__name__, name) for face, name in names if not hasattr(face, name)] == []
 
 
+def test_a_module_that_a_face_offers_is_imported_by_its_package() -> None:
+    """Else it is there only if somebody imported it before."""
+    missing: list[str] = []
+    for room in ROOMS[:-1]:
+        stub = ast.parse((PACKAGE / room / "__init__.pyi").read_text())
+        for node in ast.walk(stub):
+            if not isinstance(node, ast.ImportFrom) or not node.module:
+                continue
+            folder = PACKAGE / room / node.module.replace(".", "/")
+            package = f"tracekit.{room}.{node.module}"
+            for name in [entry.name for entry in node.names]:
+                is_module = (folder / f"{name}.py").exists() or (folder / name).is_dir()
+                if not is_module:
+                    continue
+                if name not in dir(importlib.import_module(package)):
+                    missing.append(f"{package}.{name}")
+    assert missing == [], "list these in the submodules of their package"
+
+
 def test_the_way_through_the_house_exists() -> None:
     page = (ROOT / "docs" / "explanation" / "architecture.md").read_text()
     steps = re.findall(r"`((?:\w+/)*\w+\.py)` `(\w+)`", page)
