@@ -258,3 +258,17 @@ def test_the_way_through_the_house_exists() -> None:
             node.name for node in code.body if isinstance(node, ast.FunctionDef | ast.ClassDef)
         }
         assert name in defined_names, f"{file} has no {name}"
+
+
+def test_packages_attach_the_modules_that_faces_offer() -> None:
+    """Without it, a process that has not imported such a module otherwise does not find it."""
+    missing: list[str] = []
+    for face in sorted(PACKAGE.rglob("__init__.pyi")):
+        offers = re.findall(r"^from \.([\w.]+) import (\w+) as", face.read_text(), re.MULTILINE)
+        for package, name in offers:
+            folder = face.parent.joinpath(*package.split("."))
+            is_module = (folder / f"{name}.py").exists() or (folder / name).is_dir()
+            words = re.findall(r"\w+", (folder / "__init__.py").read_text() if is_module else name)
+            if name not in words:
+                missing.append(f"{folder.relative_to(PACKAGE)}: {name}")
+    assert missing == []
