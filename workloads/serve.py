@@ -8,6 +8,7 @@ import typer
 
 from tracekit.workload import Step, parameters, workload
 
+Attention = Literal["paged", "gather-sdpa", "sdpa"]
 Distribution = Literal["fixed", "uniform", "lognormal"]
 _TOKENS = 1 << 20
 
@@ -23,6 +24,10 @@ def serve(
     duration: Annotated[float, typer.Option(min=0.1, help="Seconds of the schedule.")] = 5.0,
     requests: Annotated[
         int | None, typer.Option(min=1, help="Requests of the schedule, instead of --duration.")
+    ] = None,
+    token_budget: Annotated[
+        int | None,
+        typer.Option(min=1, help="Output tokens after which no request comes, for comparisons."),
     ] = None,
     burstiness: Annotated[
         float, typer.Option(min=0.01, help="1: Poisson arrivals; less: bursts; more: even.")
@@ -56,6 +61,12 @@ def serve(
     q_heads: parameters.QHeads = 8,
     kv_heads: parameters.KvHeads = 4,
     head_dim: parameters.HeadDim = 64,
+    attention: Annotated[
+        Attention,
+        typer.Option(
+            help="Paged; or MLX's own over pages gathered by each step, or over one piece."
+        ),
+    ] = "paged",
     layers: Annotated[int, typer.Option(min=1, max=256, help="Times a token attends.")] = 2,
     dtype: parameters.Dtype = "float16",
     slo_ttft: Annotated[
@@ -91,6 +102,7 @@ def serve(
         ),
         duration=duration,
         count=requests,
+        token_budget=token_budget,
         burstiness=burstiness,
         seed=seed,
     )
@@ -107,5 +119,5 @@ def serve(
         dtype=getattr(mx, dtype),
     )
     return server.serving_step(
-        server_load, shape, server.LatencyLimits(slo_ttft, slo_tpot, slow_tick)
+        server_load, shape, server.LatencyLimits(slo_ttft, slo_tpot, slow_tick), attention
     )

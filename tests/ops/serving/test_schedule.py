@@ -176,3 +176,16 @@ def test_moments_are_the_inverse_of_the_expectation(
 def test_an_impossible_schedule_is_refused(make: object, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         make()
+
+
+def test_a_budget_of_tokens_ends_the_schedule() -> None:
+    outputs = Lengths("output", "fixed", 8, 1, 8)
+    budgeted = replace(LOAD, outputs=outputs, count=None, token_budget=50)
+    assert len(draw_schedule(budgeted)) == 7
+    assert len(draw_schedule(replace(budgeted, count=5))) == 5
+    drawn = replace(LOAD, count=None, token_budget=100)
+    jobs = draw_schedule(drawn)
+    tokens = [job.output_tokens for job in jobs]
+    assert sum(tokens[:-1]) < 100 <= sum(tokens)
+    unlimited = draw_schedule(replace(drawn, token_budget=None, count=len(jobs)))
+    assert tokens == [job.output_tokens for job in unlimited]

@@ -14,6 +14,8 @@ from tracekit.ops.attention.paged import append
 from tracekit.ops.serving.engine import Chunk, RunningSequence
 from tracekit.ops.serving.load import Lengths, Rate, ScheduledRequest, ServerLoad, Spike
 from tracekit.ops.serving.server import (
+    ContiguousModel,
+    GatheringModel,
     LatencyLimits,
     ModelShape,
     PagedModel,
@@ -98,6 +100,22 @@ def test_any_cut_of_prompts_and_pages_gives_the_same(changed: dict[str, int]) ->
     assert verify(PagedModel(replace(MODEL, **changed), seed=1)) < 1e-5
 
 
+@pytest.mark.parametrize("model_class", [GatheringModel, ContiguousModel])
+@pytest.mark.parametrize("changed", [{}, {"chunk": 7}, {"slots": 9, "layers": 3}, {"longest": 2}])
+def test_other_attention_gives_the_same_tokens(
+    model_class: type[PagedModel], changed: dict[str, int]
+) -> None:
+    assert verify(model_class(replace(MODEL, **changed), seed=1)) < 1e-5
+
+
+def test_each_attention_serves_the_same_schedule_to_its_end() -> None:
+    served = []
+    for attention in ("paged", "gather-sdpa", "sdpa"):
+        reports = serve_step(serving_step(LOAD, SHAPE, LatencyLimits(), attention))
+        served.append(sum(report.tokens for report in reports))
+    assert served[0] == served[1] == served[2] > 0
+
+
 class OneOff(PagedModel):
     """Writes the newest token a row too late."""
 
@@ -179,5 +197,5 @@ def test_the_offered_load_is_the_schedules_share_of_the_time() -> None:
 def test_shapes_that_cannot_be_had_are_refused() -> None:
     with pytest.raises(UsageError, match="cannot be shared out"):
         PagedModel(replace(MODEL, q_heads=3), seed=0)
-    with pytest.raises(UsageError, match="The pool takes"):
+    with pytest.raises(UsageError, match="The cache of keys and values takes"):
         PagedModel(replace(MODEL, blocks=10**12), seed=0)

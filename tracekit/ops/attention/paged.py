@@ -164,6 +164,13 @@ def attend(
         how = plan(problem, longest=longest)
     if how is not None:
         return paged_decode(problem, scale=scale, how=how)
+    return attend_gathered(problem, scale=scale, longest=longest)
+
+
+def attend_gathered(
+    problem: DecodeProblem, *, scale: float, longest: int | None = None
+) -> mx.array:
+    """Attend as `paged_attention` does, by MLX's own ops over pages that are gathered first."""
     if longest is None:
         longest = problem.max_blocks * problem.block_size
     keys, values = gather_pages(problem, longest)

@@ -184,8 +184,8 @@ class ServerLoad:
     """The requests to a server, as a user chooses them.
 
     The schedule has as many requests as the rate brings in `duration` seconds, or `count` of them,
-    whatever time they take. A `burstiness` of 1 draws a Poisson process; less is burstier, more is
-    more even. Equal seeds draw equal loads.
+    whatever time they take, or as many as reach a `token_budget` of outputs. A `burstiness` of 1
+    draws a Poisson process; less is burstier, more is more even. Equal seeds draw equal loads.
     """
 
     rate: Rate
@@ -193,6 +193,7 @@ class ServerLoad:
     outputs: Lengths
     duration: float = 10.0
     count: int | None = None
+    token_budget: int | None = None
     burstiness: float = 1.0
     seed: int = 0
 
@@ -228,10 +229,10 @@ def draw_arrivals(load: ServerLoad) -> Times:
     benchmark does; finally the rate turns each sum of intervals into a moment. A schedule of N
     requests at a constant rate thus lasts exactly N / rate seconds.
     """
-    if load.count is None:
-        total = float(load.rate.count_requests(load.duration))
-    else:
-        total = float(load.count)
+    count = _budgeted_count(load)
+    if count is None:
+        count = load.rate.count_requests(load.duration)
+    total = float(count)
     number = round(total)
     if number < 1:
         raise UsageError(
@@ -248,6 +249,20 @@ def draw_arrivals(load: ServerLoad) -> Times:
     return np.round(seconds * _SECOND).astype(np.int64)
 
 
+def _budgeted_count(load: ServerLoad) -> int | None:
+    """Return the number of requests that are asked for or reach the budget; None without both."""
+    if load.token_budget is None:
+        return load.count
+    most_requests = load.count or load.token_budget
+    outputs = _draw_outputs(load, min(most_requests, load.token_budget))
+    reached = int(np.searchsorted(np.cumsum(outputs), load.token_budget)) + 1
+    return min(reached, most_requests)
+
+
+def _draw_outputs(load: ServerLoad, count: int) -> list[int]:
+    return load.outputs.draw(count, np.random.default_rng([load.seed, 2]))
+
+
 def draw_schedule(load: ServerLoad) -> tuple[ScheduledRequest, ...]:
     """Draw all requests of a load, by arrival.
 
@@ -257,8 +272,7 @@ def draw_schedule(load: ServerLoad) -> tuple[ScheduledRequest, ...]:
     arrivals = draw_arrivals(load).tolist()
     generator = np.random.default_rng([load.seed, 1])
     prompts = load.prompts.draw(len(arrivals), generator)
-    generator_of_outputs = np.random.default_rng([load.seed, 2])
-    outputs = load.outputs.draw(len(arrivals), generator_of_outputs)
+    outputs = _draw_outputs(load, len(arrivals))
     generator_of_contents = np.random.default_rng([load.seed, 3])
     contents = generator_of_contents.integers(0, _CONTENTS, len(arrivals))
     columns = zip(arrivals, prompts, outputs, contents.tolist(), strict=True)

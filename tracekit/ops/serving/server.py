@@ -6,14 +6,14 @@ from collections.abc import Sequence as Several
 from dataclasses import dataclass
 from math import prod
 from statistics import median
+from typing import Literal
 
 import mlx.core as mx
 import numpy as np
-from numpy.typing import NDArray
 
 from tracekit.base import UsageError, tolerances
-from tracekit.ops.attention.dense import sdpa
-from tracekit.ops.attention.paged import append, append_run, attend
+from tracekit.ops.attention.dense import padding_mask, sdpa
+from tracekit.ops.attention.paged import append, append_run, attend, attend_gathered
 from tracekit.ops.attention.problem import DecodeProblem, check_heads, dense_reference
 from tracekit.ops.cache.caches import BlockPool
 from tracekit.ops.kernels import LEAST_BUFFER, noting_launches, require_memory, specializations
@@ -27,6 +27,8 @@ from tracekit.ops.serving.engine import (
 )
 from tracekit.ops.serving.load import ScheduledRequest, ServerLoad, draw_schedule
 from tracekit.workload import Measured, Step, backend
+
+Attention = Literal["paged", "gather-sdpa", "sdpa"]
 
 ROWS = 1021
 """Rows that contents are taken from: token t of a request is row (content + t) % ROWS."""
@@ -78,9 +80,9 @@ class PagedModel:
         self.backend = backend()
         row = (shape.kv_heads, shape.head_dim)
         q_row = (shape.q_heads, shape.head_dim)
-        pages = (shape.blocks + 1, shape.block_size, *row)
+        pages = (*self._cache_sizes(shape), *row)
         pool_bytes = 2 * shape.layers * prod(pages) * shape.dtype.size
-        require_memory(pool_bytes, "The pool", _HINT)
+        require_memory(pool_bytes, "The cache of keys and values", _HINT)
         key = mx.random.key(seed)
         q_seed, k_seed, v_seed = mx.random.split(key, 3)
         self.queries = mx.random.normal((ROWS, *q_row), dtype=shape.dtype, key=q_seed)
@@ -89,6 +91,11 @@ class PagedModel:
         self._k_pages = [mx.zeros(pages, shape.dtype) for _ in range(shape.layers)]
         self._v_pages = [mx.zeros(pages, shape.dtype) for _ in range(shape.layers)]
         mx.eval(self.queries, self.keys, self.values, self._k_pages, self._v_pages)
+
+    @staticmethod
+    def _cache_sizes(shape: ModelShape) -> tuple[int, int]:
+        """Return the number of pages, one of them for idle rows, and the tokens of each."""
+        return shape.blocks + 1, shape.block_size
 
     def write_prompt(self, chunk: Chunk) -> None:
         """Append the keys and values of a piece of a prompt to its pages."""
@@ -124,21 +131,21 @@ class PagedModel:
         output = output.swapaxes(0, 1)[None]
         end = chunk.first_token + shape.chunk
         needed_blocks = -(-end // shape.block_size)
-        width = min(needed_blocks, shape.max_blocks)
-        table = np.full(width, shape.blocks, np.int32)
-        sequence_blocks = chunk.sequence.blocks[:width]
-        table[: len(sequence_blocks)] = sequence_blocks
+        width = min(needed_blocks, shape.max_blocks) * shape.block_size
         ages = mx.arange(chunk.first_token, end)[:, None]
-        positions = mx.arange(width * shape.block_size)[None]
+        positions = mx.arange(width)[None]
         mask = positions <= ages
         for k_pages, v_pages in zip(self._k_pages, self._v_pages, strict=True):
-            keys = self._gather(k_pages, table)
-            values = self._gather(v_pages, table)
+            keys = self._gather_prompt(k_pages, chunk, width)
+            values = self._gather_prompt(v_pages, chunk, width)
             output = sdpa(output, keys, values, scale=shape.scale, mask=mask)
         return self._handed_over(output)
 
-    def _gather(self, pages: mx.array, table: NDArray[np.int32]) -> mx.array:
-        """Return the rows of the blocks in a table as `[1, kv_heads, tokens, head_dim]`."""
+    def _gather_prompt(self, pages: mx.array, chunk: Chunk, width: int) -> mx.array:
+        """Return the first `width` tokens of a sequence as `[1, kv_heads, width, head_dim]`."""
+        table = np.full(width // self.shape.block_size, self.shape.blocks, np.int32)
+        sequence_blocks = chunk.sequence.blocks[: len(table)]
+        table[: len(sequence_blocks)] = sequence_blocks
         table_pages = pages[mx.array(table)]
         rows = table_pages.reshape(-1, self.shape.kv_heads, self.shape.head_dim)
         return rows.swapaxes(0, 1)[None]
@@ -157,8 +164,11 @@ class PagedModel:
         output = self.queries[self._newest(decoding)]
         for k_pages, v_pages in zip(self._k_pages, self._v_pages, strict=True):
             problem = DecodeProblem(output, k_pages, v_pages, tables, lens)
-            output = attend(problem, scale=self.shape.scale, longest=context_limit)
+            output = self._attend(problem, context_limit)
         return self._handed_over(output)
+
+    def _attend(self, problem: DecodeProblem, context_limit: int | None) -> mx.array:
+        return attend(problem, scale=self.shape.scale, longest=context_limit)
 
     def wait(self, handed_over: mx.array) -> None:
         """Block until an output that was handed over is complete."""
@@ -210,6 +220,77 @@ class PagedModel:
         return mx.array(lens)
 
 
+class GatheringModel(PagedModel):
+    """The same pages, copied into one piece for MLX's own attention at each decode step."""
+
+    def _attend(self, problem: DecodeProblem, context_limit: int | None) -> mx.array:
+        return attend_gathered(problem, scale=self.shape.scale, longest=context_limit)
+
+
+class ContiguousModel(PagedModel):
+    """A cache in one piece for each slot, as long as the longest sequence, and MLX's own attention.
+
+    Blocks are still given out, so that the schedule is that of the other models; the pages of this
+    one are the slots' rows, and one more for the rehearsal of prompts.
+    """
+
+    @staticmethod
+    def _cache_sizes(shape: ModelShape) -> tuple[int, int]:
+        return shape.slots + 1, shape.max_blocks * shape.block_size
+
+    def write_prompt(self, chunk: Chunk) -> None:
+        """Append the keys and values of a piece of a prompt to its row."""
+        drawn_rows = self._rows(chunk.sequence, chunk.first_token, chunk.count)
+        end = chunk.first_token + chunk.count
+        pools = ((self._k_pages, self.keys), (self._v_pages, self.values))
+        for caches, drawn in pools:
+            run = drawn[drawn_rows]
+            for cache in caches:
+                cache[chunk.sequence.slot, chunk.first_token : end] = run
+
+    def write_tokens(self, decoding: Several[RunningSequence]) -> None:
+        """Append the key and value of the newest token of each sequence to its row."""
+        slots = mx.arange(self.shape.slots)
+        lens = self._lens(decoding)[: self.shape.slots]
+        decodes = lens > 0
+        # a slot that does not decode writes to the row of the rehearsal
+        written_rows = mx.where(decodes, slots, self.shape.slots)
+        positions = mx.maximum(lens - 1, 0)
+        newest_rows = self._newest(decoding)
+        pools = ((self._k_pages, self.keys), (self._v_pages, self.values))
+        for caches, drawn in pools:
+            newest = drawn[newest_rows]
+            for cache in caches:
+                cache[written_rows, positions] = newest
+
+    def attend_tokens(self, decoding: Several[RunningSequence]) -> mx.array:
+        """Attend from the newest token of each sequence to its context, and hand the output over.
+
+        It is `[slots, q_heads, head_dim]`; rows of slots that do not decode are zeros.
+        """
+        shape = self.shape
+        lens = self._lens(decoding)[: shape.slots]
+        width = shape.max_blocks * shape.block_size
+        if self.backend != "metal":
+            width = max((sequence.context for sequence in decoding), default=1)
+        mask = padding_mask(lens, width)
+        output = self.queries[self._newest(decoding)]
+        for k_cache, v_cache in zip(self._k_pages, self._v_pages, strict=True):
+            keys = k_cache[: shape.slots, :width].swapaxes(1, 2)
+            values = v_cache[: shape.slots, :width].swapaxes(1, 2)
+            attended = sdpa(output[:, :, None], keys, values, scale=shape.scale, mask=mask)
+            output = mx.where((lens > 0)[:, None, None], attended[:, :, 0], 0)
+        return self._handed_over(output)
+
+    def _gather_prompt(self, pages: mx.array, chunk: Chunk, width: int) -> mx.array:
+        return pages[chunk.sequence.slot, :width].swapaxes(0, 1)[None]
+
+
+_MODELS: dict[Attention, type[PagedModel]] = {
+    "paged": PagedModel,
+    "gather-sdpa": GatheringModel,
+    "sdpa": ContiguousModel,
+}
 _DECODED = 3
 
 
@@ -321,8 +402,17 @@ class LatencyLimits:
     tick: float = 200.0
 
 
-def serving_step(load: ServerLoad, shape: ModelShape, limits: LatencyLimits) -> Step:
-    """Make the step of a server that serves a load; measure its cost and check its results."""
+def serving_step(
+    load: ServerLoad,
+    shape: ModelShape,
+    limits: LatencyLimits,
+    attention: Attention = "paged",
+) -> Step:
+    """Make the step of a server that serves a load; measure its cost and check its results.
+
+    `attention` is paged, or MLX's own over pages that each step gathers ("gather-sdpa") or over a
+    cache in one piece ("sdpa"); the schedule is the same.
+    """
     jobs = draw_schedule(load)
     clock = WorkloadClock()
     fewest = min(job.blocks(shape.block_size) for job in jobs)
@@ -331,7 +421,7 @@ def serving_step(load: ServerLoad, shape: ModelShape, limits: LatencyLimits) -> 
             f"The pool of {shape.blocks} blocks holds no request: the smallest takes {fewest}.",
             hint="Give more --blocks, or shorter prompts and outputs.",
         )
-    model = PagedModel(shape, load.seed)
+    model = _MODELS[attention](shape, load.seed)
     error = verify(model)
     cost = measure(model, clock)
     scheduler = Scheduler(
