@@ -1,7 +1,7 @@
 """Normalized tables, kept as Parquet next to the flat tables that they are made of.
 
 The name of a file holds a digest of all that its content follows from: the flat table, the
-declarations in `schemas.toml`, the targets, and the version of this code. A table of anything else
+declarations in `schemas.toml`, the targets, and the code that normalizes. A table of anything else
 never meets it, and is removed when the table is kept anew. A note beside it has the losses, and the
 stamp and digest of the file, by which damage is found: the table is then made again.
 """
@@ -33,7 +33,7 @@ from tracekit.tables.schema import ColumnKind, Schema, SchemaSource
 from tracekit.tables.schemas import DECLARATIONS
 
 _log = logging.getLogger(__name__)
-_VERSION = 1  # of `normalize` and the labels that it reads; raise it with any change of theirs
+_CODE = ("kept_columns.py", "labels.py", "normalize.py", DECLARATIONS.name)
 _SUFFIX = ".normal.parquet"
 _ROW_GROUP = 122_880  # rows; one thread of DuckDB takes so many at a time
 
@@ -68,8 +68,7 @@ def _place(
     flat: CachedTable, schema: Schema, source: SchemaSource, targets: Collection[int]
 ) -> Path:
     parts = (
-        str(_VERSION),
-        _digest_declarations(),
+        _digest_code(),
         flat.note.digest,
         source.schema,
         *map(str, sorted(targets)),
@@ -85,8 +84,12 @@ def _stem(flat: CachedTable, schema: Schema) -> str:
 
 
 @cache
-def _digest_declarations() -> str:
-    return blake2b(DECLARATIONS.read_bytes(), digest_size=16).hexdigest()
+def _digest_code() -> str:
+    """Return the digest of the declarations and the code, so that no change meets an old table."""
+    content = blake2b(digest_size=16)
+    for name in _CODE:
+        content.update(DECLARATIONS.with_name(name).read_bytes())
+    return content.hexdigest()
 
 
 def _dtypes(schema: Schema) -> dict[str, str]:
