@@ -13,6 +13,7 @@ from functools import cache
 from glob import escape
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -102,6 +103,11 @@ def _dtypes(schema: Schema) -> dict[str, str]:
     return dtypes
 
 
+@cache
+def _pandas_dtype(name: str) -> Any:
+    return pd.api.types.pandas_dtype(name)
+
+
 def _load(file: Path, schema: Schema) -> Made | None:
     note = read_intact_note(file)
     if note is None:
@@ -118,14 +124,14 @@ def _load(file: Path, schema: Schema) -> Made | None:
 
 
 def _frame(table: pa.Table, schema: Schema) -> pd.DataFrame:
-    columns: dict[str, pd.Series] = {}
+    columns: dict[str, Any] = {}  # arrays: a series for each would take most of the time
     for name, dtype_name in _dtypes(schema).items():
-        dtype = pd.api.types.pandas_dtype(dtype_name)
+        dtype = _pandas_dtype(dtype_name)
         cells = table.column(name)
         if hasattr(dtype, "__from_arrow__"):
-            columns[name] = pd.Series(dtype.__from_arrow__(cells))  # pyright: ignore[reportAttributeAccessIssue]
+            columns[name] = dtype.__from_arrow__(cells)
         else:
-            columns[name] = pd.Series(cells.to_numpy().copy(), dtype=dtype, copy=False)
+            columns[name] = cells.to_numpy().copy()
     return pd.DataFrame(columns, index=pd.RangeIndex(table.num_rows), copy=False)
 
 
