@@ -69,6 +69,8 @@ def _announce_recording(plan: Plan, addition: str = "") -> None:
     """Say how long a recording takes by its plan, unless an earlier one tells it better."""
     span = units.span(plan.time_limit)
     words = f"records for about {span} once it has warmed up"
+    if plan.steps:  # on the host it goes on until it has them
+        words = f"records for at least {span} once it has warmed up"
     if plan.repeats is not None or plan.command:
         words = f"records for at most {span}"
     console.announce(f"{words}{addition}", plan.time_limit)
