@@ -16,6 +16,7 @@ import pytest
 
 import plan_page
 from command_line import iterate_commands
+from guide_rows import guides_page
 from json_documents import schema_page
 from tracekit.analysis.given import recorded_tables
 from tracekit.analysis.inject import thresholds
@@ -258,6 +259,7 @@ def _origin(schema: Schema) -> str:
 
 PAGES: dict[str, Callable[[], str]] = {
     "commands.md": commands_page,
+    "guides.md": guides_page,
     "json.schema.json": schema_page,
     "levers.md": levers_page,
     "metrics.md": metrics_page,

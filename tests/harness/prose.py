@@ -14,7 +14,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-_GENERATED = re.compile(r"(?:commands|levers|metrics|rules|tables.*|what-is-not-established)\.md")
+_GENERATED = re.compile(
+    r"(?:commands|guides|levers|metrics|rules|tables.*|what-is-not-established)\.md"
+)
 _WRITTEN_BY_PROGRAM = re.compile(r"<!-- written by.*?<!-- end[^>]*-->", re.DOTALL)
 _CODE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")

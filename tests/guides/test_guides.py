@@ -1,0 +1,136 @@
+"""Each row of the five guides: its command is run, and its quote is in the output."""
+
+import ast
+import shlex
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command_line import iterate_commands
+from every_command import make_world
+from guide_rows import STATES, TESTS, GuideRow, has_quote, load_guide_rows
+from token_server import Script, serving
+from tracekit.cli.names import GROUPS
+
+ROWS, RUNS = load_guide_rows()
+_MARKERS = {"": (), "fake": ("processes",), "processes": ("processes",), "emulator": ("emulator",)}
+_TABLE = """#!/bin/sh
+echo '| model | size | params | backend | threads | test | t/s |'
+echo '| --- | ---: | ---: | --- | ---: | ---: | ---: |'
+echo '| llama 1B Q4_0 | 1.00 GiB | 1.00 B | Metal | 4 | pp512 | 1234.56 ± 3.21 |'
+echo '| llama 1B Q4_0 | 1.00 GiB | 1.00 B | Metal | 4 | tg128 | {rate} ± 0.40 |'
+"""
+_EVAL_TIME = """#!/bin/sh
+echo 'llama_perf_context_print:        eval time =    1000.00 ms /    {rate} runs   \
+(   18.52 ms per token,    {rate}.00 tokens per second)' >&2
+"""
+_PROGRAMS = {
+    "llama-bench-old": _TABLE.format(rate="54.10"),
+    "llama-bench": _TABLE.format(rate="60.10"),
+    "main-old": _EVAL_TIME.format(rate=54),
+    "main-new": _EVAL_TIME.format(rate=60),
+}
+_SERVER = """
+import sys
+sys.path.insert(0, {harness!r})
+from token_server import Script, serve_forever
+serve_forever(Script(), int(sys.argv[1]))
+"""
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Make a folder of small inputs, in which commands are run."""
+    home = tmp_path_factory.mktemp("guides")
+    inputs = make_world(home / "world").places()
+    for name, text in _PROGRAMS.items():
+        (home / name).write_text(text)
+        (home / name).chmod(0o755)
+    server = home / "server.py"
+    server.write_text(_SERVER.format(harness=str(TESTS / "harness")))
+    output = home / "made"
+    output.mkdir()
+    paths = {"HOME": home, "OUT": output, "SERVER": server, "PYTHON": sys.executable, **inputs}
+    return {name: str(path) for name, path in paths.items()}
+
+
+def _parameters() -> list[Any]:
+    parameters: list[Any] = []
+    for name, guide_run in RUNS.items():
+        names = list(_MARKERS[guide_run.needs])
+        if any("{CORPUS}" in line for line in guide_run.lines):
+            names.append("corpus")
+        marks = [getattr(pytest.mark, marker) for marker in names]
+        parameters.append(pytest.param(name, marks=marks, id=name))
+    return parameters
+
+
+@pytest.mark.parametrize("name", _parameters())
+def test_a_run_prints_the_quotes_of_its_rows(
+    name: str, places: dict[str, str], tracekit: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest,
+) -> None:  # fmt: skip
+    guide_run = RUNS[name]
+    text = " ".join(guide_run.lines)
+    words = dict(places)
+    monkeypatch.chdir(places["HOME"])
+    if "{CORPUS}" in text:
+        words["CORPUS"] = str(request.getfixturevalue("corpus"))
+    if guide_run.needs == "fake":
+        request.getfixturevalue("scenario")(chip="M1", busy=True)
+    if guide_run.needs == "emulator":
+        request.getfixturevalue("compiled_kernels")
+    printed: list[str] = []
+    with ExitStack() as stack:
+        if "{URL}" in text:
+            words["URL"] = stack.enter_context(serving(Script()))
+        for line in guide_run.lines:
+            outcome = tracekit(*(word.format_map(words) for word in shlex.split(line)))
+            assert outcome.code == 0, (line, outcome.err)
+            printed += [outcome.out, outcome.err]
+    if guide_run.file:
+        printed.append((Path(places["OUT"]) / guide_run.file).read_text())
+    output = "\n".join(printed).replace(places["OUT"], "{OUT}")
+    rows = [row for row in ROWS if row.run == name]
+    missing = {row.number: row.quote for row in rows if not has_quote(row.quote, output)}
+    assert missing == {}, output
+
+
+def test_there_are_110_rows_and_each_is_shown_or_has_its_reason() -> None:
+    assert [row.number for row in ROWS] == list(range(1, 111))
+    assert {row.state for row in ROWS} <= set(STATES)
+    assert {row.run for row in ROWS if row.run} == set(RUNS)
+    assert [row.number for row in ROWS if bool(row.reason) == (row.state == "whole")] == []
+    whole_rows = [row for row in ROWS if row.state == "whole"]
+    assert [row.number for row in whole_rows if not (row.commands and row.quote)] == []
+    assert [row.number for row in whole_rows if bool(row.run) == bool(row.shown_by)] == []
+    assert [row.number for row in ROWS if row.quote and not (row.run or row.shown_by)] == []
+
+
+def _tests_of(file: Path) -> dict[str, str]:
+    source = file.read_text()
+    functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
+    return {node.name: ast.get_source_segment(source, node) or "" for node in functions}
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.shown_by], ids=lambda row: row.number)
+def test_a_row_without_a_run_is_shown_by_a_test_that_has_its_quote(row: GuideRow) -> None:
+    file, _, name = row.shown_by.partition("::")
+    functions = _tests_of(TESTS.parent / file)
+    assert name in functions
+    assert has_quote(row.quote, functions[name])
+
+
+def test_the_commands_of_rows_exist() -> None:
+    paths_of_commands = [path for path, _ in iterate_commands() if path not in GROUPS]
+    unknown: list[str] = []
+    for row in ROWS:
+        for words in row.commands:
+            is_command = any(f"{words} ".startswith(f"{path} ") for path in paths_of_commands)
+            if not is_command and words not in {"--help", "action.yml"}:
+                unknown.append(words)
+    assert unknown == []
