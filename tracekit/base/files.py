@@ -1,7 +1,6 @@
 """Files: shipped ones, tracekit's own notes, checked input, output that is written whole."""
 
 import errno
-import glob
 import os
 import re
 import secrets
@@ -144,6 +143,7 @@ def hostile(path: Path) -> InputError:
 
 
 _ABANDONED_AFTER = 86_400  # s; no process writes so long
+_SUFFIX_LENGTH = 8  # of the name of an unfinished file, after its mark
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 
 
@@ -303,11 +303,16 @@ def _forget_abandoned(path: Path) -> None:
 
 
 def _find_abandoned(path: Path) -> list[Path]:
-    pattern = f"{glob.escape(_mark(path))}????????"
-    temporary_paths = path.parent.glob(pattern)
+    mark = _mark(path)
     latest = time.time() - _ABANDONED_AFTER
     abandoned: list[Path] = []
-    for leftover in temporary_paths:
+    names: list[str] = []
+    with suppress(OSError):
+        names = os.listdir(path.parent)  # noqa: PTH208  a pattern for each file takes longer
+    for name in names:
+        if not name.startswith(mark) or len(name) != len(mark) + _SUFFIX_LENGTH:
+            continue
+        leftover = path.with_name(name)
         with suppress(OSError):
             if leftover.stat().st_mtime < latest:
                 abandoned.append(leftover)

@@ -15,6 +15,7 @@ columns are compressed, and cutting a mapped file ends the process.
 
 import hashlib
 import logging
+import os
 import re
 from collections import Counter
 from collections.abc import Collection, Generator, Iterator, Sequence
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from tracekit.tables.flat import Flat
 
 _log = logging.getLogger(__name__)
+_MANY_ROWS = 100_000  # of a table whose columns are loaded one by one
 
 
 @dataclass(frozen=True)
@@ -135,10 +137,14 @@ class CachedTable:
         if columns is not None:
             chosen_names = [name for name in self.names if name in columns]
         with self._reading(), pq.ParquetFile(self.path, page_checksum_verification=True) as file:
-            # One after the other, so that no more than one is held twice. A name also selects
-            # the columns that have it as a prefix before a dot.
-            loaded = ((name, file.read([name]).column(name)) for name in chosen_names)
-            return frame_of(loaded, file.metadata.num_rows)
+            # A name also selects the columns that have it as a prefix before a dot.
+            rows = file.metadata.num_rows
+            if rows < _MANY_ROWS:
+                table = file.read(list(chosen_names))
+                loaded = ((name, table.column(name)) for name in chosen_names)
+            else:  # One after the other, so that no more than one is held twice.
+                loaded = ((name, file.read([name]).column(name)) for name in chosen_names)
+            return frame_of(loaded, rows)
 
     @contextmanager
     def _reading(self) -> Generator[None]:
@@ -162,6 +168,7 @@ class PrunedError(InputError):
 
 
 READER_VERSION = 4
+_ENDING = re.compile(r"[0-9a-f]{32}\.(\d+)\.parquet")  # of the name of a kept table
 
 
 def load_or_read(
@@ -316,12 +323,13 @@ class _CachePlace:
         return self.folder / f"{self._stem}.{content}.{reader}.parquet"
 
     def _all(self) -> Iterator[tuple[Path, int]]:
-        stem_pattern = re.escape(self._stem)
-        name = re.compile(stem_pattern + r"\.[0-9a-f]{32}\.(\d+)\.parquet")
-        for file in sorted(self.folder.glob("*.parquet")):
-            match = name.fullmatch(file.name)
-            if match:
-                yield file, int(match[1])
+        beginning = f"{self._stem}."
+        names = os.listdir(self.folder) if self.folder.is_dir() else []  # noqa: PTH208  as paths
+        for name in sorted(names):
+            if name.startswith(beginning):
+                match = _ENDING.fullmatch(name, len(beginning))
+                if match:
+                    yield self.folder / name, int(match[1])
 
     def _drop_others(self, file: Path) -> None:
         """Remove the other files of the table, except those that were kept of a pruned export."""

@@ -4,6 +4,7 @@ A bundle that is open stays open while its files last: its texts and names serve
 `tables/notes.py` notes that the tables of a run are read directly.
 """
 
+import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from itertools import count
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import pandas as pd
 
@@ -184,22 +186,24 @@ def require_unpacked(path: Path) -> None:
 
 def open_bundle(bundle: Path) -> Bundle:
     """Open a bundle, or return the open one as long as its files are the same."""
-    paths = sorted((bundle / "corespace").rglob("*"))
-    files = [path for path in paths if path.name != RECORDS and path.is_file()]
-    names = [str(path.relative_to(bundle)) for path in files]
-    stamps = tuple(_stamps(bundle, (*_DOCUMENT, *names)))
-    return _open_cached(bundle, stamps)
+    beginning = len(str(bundle)) + 1
+    names = list(_DOCUMENT)
+    for folder, _, files in os.walk(bundle / "corespace"):
+        # Every table asks for this; joining and sorting paths as objects took most of the time.
+        names += [f"{folder[beginning:]}/{file}" for file in files if file != RECORDS]
+    return _open_cached(bundle, frozenset(_stamps(bundle, names)))
 
 
 @lru_cache(maxsize=2)
-def _open_cached(bundle: Path, stamps: tuple[tuple[str, Stamp], ...]) -> Bundle:  # noqa: ARG001  a key
+def _open_cached(bundle: Path, stamps: frozenset[tuple[str, Stamp]]) -> Bundle:  # noqa: ARG001  a key
     return Bundle(bundle)
 
 
 def _stamps(bundle: Path, names: Iterable[str]) -> Iterator[tuple[str, Stamp]]:
+    folder = str(bundle)
     for name in names:
         try:
-            yield name, stamp(bundle / name)
+            yield name, stamp(f"{folder}/{name}")
         except OSError:
             continue
 
@@ -263,13 +267,29 @@ def tables_in_capture(bundle: Path, include: Sequence[str] = ()) -> Iterator[Lis
         yield Listed(ref, schema, TablePlace(None, None, number), {}, rows=True)
 
 
-def places_of(run: BundleRun, toc: Toc | None = None) -> dict[int, TablePlace]:
+_PLACES: WeakKeyDictionary[BundleRun, tuple[Toc | None, dict[int, TablePlace]]] = (
+    WeakKeyDictionary()
+)
+"""The places of the tables of a run, with the table of contents that they were last asked for."""
+
+
+def places_of(run: BundleRun, toc: Toc | None = None) -> Mapping[int, TablePlace]:
     """Return the places of the tables of a run in its table of contents, by their numbers.
 
     A bundle does not store that order. Tables are distinguished by schema and attributes; if these
     are the same, the order of their numbers decides. Tables that are missing in the table of
     contents follow its last table.
     """
+    if run in _PLACES:
+        known_toc, known_places = _PLACES[run]
+        if known_toc is toc:
+            return known_places
+    places = _find_places(run, toc)
+    _PLACES[run] = (toc, places)
+    return places
+
+
+def _find_places(run: BundleRun, toc: Toc | None) -> dict[int, TablePlace]:
     listed: list[TocTable] = []
     if toc is not None:
         for toc_run in toc.runs:

@@ -7,10 +7,10 @@ stamp and digest of the file, by which damage is found: the table is then made a
 """
 
 import logging
+import os
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import cache
-from glob import escape
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -143,7 +143,8 @@ def _keep(file: Path, frame: pd.DataFrame, note: CacheNote) -> None:
         )
     documents.save(note_path(file), replace(note, file=lasting(stamp(file)), digest=digest(file)))
     stem = file.name.removesuffix(_SUFFIX).rpartition(".")[0]
-    for other in file.parent.glob(f"{escape(stem)}.*{_SUFFIX}"):
-        if other != file:
+    for name in os.listdir(file.parent):  # noqa: PTH208  a pattern for each table takes longer
+        if name.startswith(f"{stem}.") and name.endswith(_SUFFIX) and name != file.name:
+            other = file.with_name(name)
             note_path(other).unlink(missing_ok=True)
             other.unlink(missing_ok=True)
