@@ -35,10 +35,17 @@ _PROGRAMS = {
     "main-new": _EVAL_TIME.format(rate=60),
 }
 _SERVER = """
-import sys
+import sys, time
 sys.path.insert(0, {harness!r})
-from token_server import Script, serve_forever
-serve_forever(Script(), int(sys.argv[1]))
+from token_server import WHOLE, Script, serve_forever
+
+class Paced(tuple):
+    def __iter__(self):
+        for event in super().__iter__():
+            time.sleep(0.003)
+            yield event
+
+serve_forever(Script(events=Paced(WHOLE)), int(sys.argv[1]))
 """
 
 
@@ -111,18 +118,21 @@ def test_there_are_110_rows_and_each_is_shown_or_has_its_reason() -> None:
     assert [row.number for row in ROWS if row.quote and not (row.run or row.shown_by)] == []
 
 
-def _tests_of(file: Path) -> dict[str, str]:
+def _shown_text(shown_by: str) -> str:
+    """Return the source of a test, and the findings that it compares with a golden file."""
+    place, _, name = shown_by.partition("::")
+    file = TESTS.parent / place
     source = file.read_text()
     functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
-    return {node.name: ast.get_source_segment(source, node) or "" for node in functions}
+    (function,) = [node for node in functions if node.name == name]
+    golden = file.parent / "findings.txt"
+    findings = golden.read_text().partition(f"== {name}\n")[2] if golden.exists() else ""
+    return f"{ast.get_source_segment(source, function)}\n{findings.partition('== ')[0]}"
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.shown_by], ids=lambda row: row.number)
 def test_a_row_without_a_run_is_shown_by_a_test_that_has_its_quote(row: GuideRow) -> None:
-    file, _, name = row.shown_by.partition("::")
-    functions = _tests_of(TESTS.parent / file)
-    assert name in functions
-    assert has_quote(row.quote, functions[name])
+    assert has_quote(row.quote, _shown_text(row.shown_by))
 
 
 def test_the_commands_of_rows_exist() -> None:

@@ -24,7 +24,7 @@ optimization guide of Metal Marlin (3), and profiling llama.cpp on M1 (4). They 
 for each quote in their output. In a quote, `…` stands for text that differs from run to run, `/`
 for the end of a line, and `//` for lines between. Commands run on a CPU, on packaged recordings, on
 captures of others, and with an imitation of xctrace: the quotes show that the question is answered,
-and not how fast a Mac is. A quote from a test of its own is followed by the name of that test.
+and not how fast a Mac is. A quote from another test is followed by the file of that test.
 """
 
 
@@ -88,8 +88,8 @@ def guides_page() -> str:
         parts.append(f"| {state} | {counts[state]} | {meaning} |\n")
     for section in dict.fromkeys(row.section for row in rows):
         parts.append(f"\n## {section}\n\n")
-        parts.append("| # | guides | asked | state | tracekit | the output, or the reason |\n")
-        parts.append("|--:|---|---|---|---|---|\n")
+        parts.append("| # | asked (by guides) | state | tracekit | the output, or the reason |\n")
+        parts.append("|--:|---|---|---|---|\n")
         parts += [_table_row(row) for row in rows if row.section == section]
     return "".join(parts)
 
@@ -98,7 +98,8 @@ def _table_row(row: GuideRow) -> str:
     guides = ", ".join(str(guide) for guide in row.guides)
     commands = ", ".join(f"`{command}`" for command in row.commands)
     quote = f"`{row.quote}`" if row.quote else ""
-    test = f"in `{row.shown_by}`" if row.shown_by else ""
+    # The name of a test cannot be broken, and would make the table wider than the page.
+    test = f"in `{Path(row.shown_by.partition('::')[0]).name}`" if row.shown_by else ""
     answer = " ".join(filter(None, (quote, test, row.reason)))
-    cells = (str(row.number), guides, row.asks, row.state, commands, answer)
+    cells = (str(row.number), f"{row.asks} ({guides})", row.state, commands, answer)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
