@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import plan_page
+import symptom_page
 from command_line import iterate_commands
 from guide_rows import guides_page
 from json_documents import schema_page
@@ -342,6 +343,11 @@ def test_no_page_or_message_uses_a_name_of_before() -> None:
         if name != "commands.md"
     ]
     assert uses == [("`tracekit gate", "README.md")]  # an example of a name of before
+
+
+def test_the_checks_of_a_symptom_are_those_of_the_code(golden: Callable[[Path, str], None]) -> None:
+    file = REFERENCE / "doctor.md"
+    golden(file, symptom_page.symptom_page(file.read_text()))
 
 
 def test_the_keys_of_a_nights_plan_are_those_of_the_code(

@@ -12,6 +12,7 @@ import msgspec
 from tracekit.analysis.result import Result
 from tracekit.app import summaries
 from tracekit.app.checking import CaptureCheck, ComparedCaptures
+from tracekit.app.symptoms.checklist import Checklist
 from tracekit.base.recording import Provenance
 from tracekit.cli import answers
 from tracekit.cli.chip import ChipLimits
@@ -37,7 +38,7 @@ PRINTED = (
     *(CaptureCheck, ComparedCaptures, DispatchReplay, ComparedRuntimes, EndpointFigures, Pruned),
     *(Scheduled, NightPreview, Overview, ErrorDocument),
     *(BenchDocument, TuningDocument, ParityDocument, ChipLimits, VerifiedKernels),
-    DiagnosisDocument,
+    *(DiagnosisDocument, Checklist),
 )
 
 

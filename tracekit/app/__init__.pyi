@@ -5,3 +5,4 @@ from . import gating as gating
 from . import runs as runs
 from . import summaries as summaries
 from . import summary as summary
+from .symptoms import checklist as checklist

@@ -20,6 +20,7 @@ RecorderChoice = Literal["auto", "xctrace", "host"]
 MethodChoice = Literal["auto", "launch", "attach"]
 CountersChoice = Literal["auto", "on", "off"]
 TelemetryChoice = Literal["auto", "macmon", "powermetrics", "ioreg", "off"]
+SymptomChoice = Literal["slow-decode", "slow-prefill", "memory", "crash", "wrong"]  # of `doctor`
 
 _KEY = "option"
 _DECIMALS = 9  # of a time in seconds, as a command line takes it

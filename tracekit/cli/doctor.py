@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from tracekit import record
+from tracekit import record, workload
 from tracekit.app import summaries
 from tracekit.base import (
     InconclusiveError,
@@ -22,7 +22,10 @@ from tracekit.cli.options import argument, flag, option
 
 Words = Annotated[
     list[str] | None,
-    argument("[ID|FILE]…", "Questions to ask, reports to learn from, or a run to compare."),
+    argument(
+        "[ID|FILE]…|-- PROGRAM ARGS",
+        "Questions to ask, reports to learn from, a run to compare, or a program with a symptom.",
+    ),
 ]
 Probe = Annotated[
     bool,
@@ -41,6 +44,20 @@ Learn = Annotated[
 Compare = Annotated[
     bool, flag("--compare", "Compare the tables of a run or a .trace with exports of xctrace.")
 ]
+Symptom = Annotated[
+    choices.SymptomChoice | None,
+    typer.Option(help="Check the program after -- for the causes of a symptom, in order."),
+]
+TimeLimit = Annotated[
+    str | None,
+    option("TIME", "Longest time of each run of the program: 10s, 2m.  [default: 10s]"),
+]
+Folder = Annotated[
+    Path | None,
+    option(
+        "DIR", "New folder for the output of the program.  [default: in bench/symptoms]", "--output"
+    ),
+]
 
 
 def doctor(
@@ -51,6 +68,9 @@ def doctor(
     report: Report = None,
     learn: Learn = False,
     compare: Compare = False,
+    symptom: Symptom = None,
+    time_limit: TimeLimit = None,
+    output: Folder = None,
     json: options.Json = False,
     json_summary: options.JsonSummary = False,
 ) -> None:
@@ -69,13 +89,21 @@ def doctor(
     --compare RUN exports each table of a bundle that was never compared, and compares it with the
     direct reading, cell by cell. That takes minutes; an interrupted comparison goes on at its
     place. Exit code 0: all are equal; 1: one differs; 4: one could not be compared.
+
+    --symptom NAME -- PROGRAM ARGS runs a program that is slow, takes much memory, crashes or gives
+    wrong numbers: by itself, on a Mac with Metal's validation layers, and in a short capture. Each
+    check shows its facts, and the finding and the next command follow. Exit code 0: nothing was
+    found; 1: something was; 3: a check failed; 4: one could not judge.
     """
     names = words or []
     asks = questions or report is not None
-    if [probe, asks, learn, compare].count(True) > 1:
-        raise UsageError(
-            "Do one thing at a time: --probe, --questions with --report, --learn or --compare."
-        )
+    _require_one([probe, asks, learn, compare, symptom is not None])
+    if symptom is not None:
+        if json_summary:
+            raise UsageError("A checklist has no summary.", hint="--json prints all of it.")
+        _examine_symptom(symptom, names, time_limit, output, json=json)
+        return
+    _require_no_program_options(time_limit, output)
     if learn:
         _learn(names, json=json)
         return
@@ -89,6 +117,28 @@ def doctor(
         raise UsageError(
             f"{names[0]!r} is neither asked nor learned from.", hint="Add --questions or --learn."
         )
+    _diagnose(probe=probe, json=json, json_summary=json_summary)
+
+
+def _require_one(choices_made: list[bool]) -> None:
+    """Raise UsageError if more than one thing is to be done."""
+    if choices_made.count(True) > 1:
+        raise UsageError(
+            "Do one thing at a time: --probe, --questions with --report, --learn, --compare or "
+            "--symptom."
+        )
+
+
+def _require_no_program_options(time_limit: str | None, output: Path | None) -> None:
+    """Raise UsageError for options of a program if there is no symptom."""
+    if time_limit is not None or output is not None:
+        raise UsageError(
+            "--time-limit and --output are for a program with a symptom.", hint=_SYMPTOM_LINE
+        )
+
+
+def _diagnose(*, probe: bool, json: bool, json_summary: bool) -> None:
+    """Examine the machine, after a probe if asked for, and show the diagnosis."""
     folder = base_files.notes_folder()
     machine = record.DoctorSurroundings()
     fresh = None
@@ -105,6 +155,46 @@ def doctor(
     else:
         results.show_diagnosis(diagnosis, json=json)
     raise typer.Exit(diagnosis.exit_code)
+
+
+_SYMPTOM_LINE = "tracekit doctor --symptom slow-decode -- PROGRAM ARGS"
+_DEFAULT_LIMIT = 10.0  # seconds
+
+
+def _examine_symptom(
+    symptom: choices.SymptomChoice,
+    argv: list[str],
+    time_limit: str | None,
+    output: Path | None,
+    *,
+    json: bool,
+) -> None:
+    """Make the checks of a symptom, show each one when it is answered, and the conclusion."""
+    from tracekit.app import checklist
+
+    if not argv:
+        raise UsageError("No program is named.", hint=_SYMPTOM_LINE)
+    limit = _DEFAULT_LIMIT
+    if time_limit is not None:
+        limit = workload.plan.seconds(time_limit)
+    folder = checklist.prepare_folder(argv[0], output)
+    console.announce(f"runs the program two or three times, each for {units.span(limit)} at most")
+    show_check = None
+    if not json:
+        show_check = results.show_symptom_check
+    answered = checklist.examine_symptom(
+        symptom, argv, limit, folder, show_stage=console.progress, show_check=show_check
+    )
+    if json:
+        console.show_json(answered)
+    else:
+        results.show_conclusion(answered)
+    if answered.interrupted:
+        raise InterruptedRunError(
+            "The checklist was interrupted; the answers so far are kept.",
+            hint=f"They are in {answered.folder}.",
+        )
+    raise typer.Exit(answered.exit_code)
 
 
 def _ask(names: list[str], file: Path | None, *, json: bool) -> None:

@@ -20,6 +20,13 @@ _VERDICTS = {
     "not applicable": "dim",
     "unknown": "bold cyan",
 }
+_STATES = {
+    "passed": "green",
+    "found": "bold red",
+    "not-applicable": "dim",
+    "abstained": "bold cyan",
+    "failed": "bold yellow",
+}  # of a check of a symptom
 _FEW = 6  # rules that are named for one reason
 
 
@@ -149,3 +156,30 @@ def show_diagnosis(diagnosis: "record.Diagnosis", *, json: bool = False) -> None
         console.show_text(verdict, name, fact.words)
         if fact.fix:
             console.show_text(f"{'':14}  {'':{width}}  → {fact.fix}", style="dim")
+
+
+def show_symptom_check(check: "app.checklist.SymptomCheck") -> None:
+    """Print the answer to a check of a symptom, with its question and next command."""
+    state = _STATE_WORDS.get(check.status, str(check.status))
+    console.show_text((f"{state:<15}  ", _STATES[check.status]), (check.question, "bold"))
+    console.show_text(f"{'':15}  {check.words}")
+    log_lines = check.log.splitlines()
+    if log_lines and check.status in {analysis.Status.FOUND, analysis.Status.FAILED}:
+        console.show_text(f"{'':15}  log: {log_lines[-1]}", style="dim")
+    if check.command and check.status is not analysis.Status.PASSED:
+        console.show_text(f"{'':15}  → {check.command}", style="dim")
+
+
+_STATE_WORDS = {"not-applicable": "not applicable", "abstained": "could not judge"}
+
+
+def show_conclusion(checklist: "app.checklist.Checklist") -> None:
+    """Print the finding of a checklist, the next command, and the folder."""
+    console.screen().print()
+    conclusion = "Nothing was found."
+    if checklist.finding:
+        conclusion = f"Finding: {checklist.finding}"
+    console.show_text((conclusion, "bold"))
+    if checklist.next_command:
+        console.show_text(f"next         {checklist.next_command}")
+    console.show_text(f"folder       {checklist.folder}")
