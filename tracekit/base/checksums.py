@@ -47,7 +47,7 @@ class _ChecksumNote:
 
 @dataclass(frozen=True)
 class _FileStamp:
-    path: Path
+    path: str
     size: int
     changed: int  # ns
 
@@ -137,30 +137,32 @@ def _top(folder: Path, name: str) -> Path:
 def _look(folder: Path) -> dict[str, _FileStamp]:
     """Return the files of a run that have checksums, by their names in it."""
     stamps: dict[str, _FileStamp] = {}
-    for path in _files(folder):
+    for name, path in _files(folder):
         try:
-            there = path.stat()
+            there = os.stat(path)  # noqa: PTH116  path objects of hundreds of files take longer
         except OSError:
             continue
         if S_ISREG(there.st_mode):
-            name = legible(path.relative_to(folder).as_posix())
-            stamps[name] = _FileStamp(path, there.st_size, there.st_mtime_ns)
+            stamps[legible(name)] = _FileStamp(path, there.st_size, there.st_mtime_ns)
     return dict(sorted(stamps.items()))
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def _files(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield the name in the run, and the path, of each file that has a checksum."""
     is_pruned = (folder / _PRUNED).exists()
     for top in _entries(folder):
         if top.name == CHECKSUMS or (top.name == _CACHE and not is_pruned):
             continue
         if not top.is_dir():
-            yield top
+            yield top.name, str(top)
         # Of links only those in the run's folder are followed: to a bundle, never in circles.
-        for place, folders, names in os.walk(top):
+        beginning = len(str(top))
+        for place, folders, names in os.walk(str(top)):
             folders[:] = [name for name in folders if not name.startswith(".")]
+            folder_name = f"{top.name}{place[beginning:]}".replace(os.sep, "/")
             for name in names:
                 if not name.startswith("."):
-                    yield Path(place, name)
+                    yield f"{folder_name}/{name}", f"{place}{os.sep}{name}"
 
 
 def _entries(folder: Path) -> list[Path]:
@@ -222,9 +224,9 @@ def _digests(files: Iterable[tuple[str, _FileStamp]]) -> Iterator[tuple[str, str
         yield from zip(names, pool.map(_digest, paths), strict=True)
 
 
-def _digest(path: Path) -> str | None:
+def _digest(path: str) -> str | None:
     try:
-        with path.open("rb") as file:
+        with open(path, "rb") as file:  # noqa: PTH123  as in `_look`
             return file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
     except OSError:
         return None

@@ -7,7 +7,7 @@ A bundle that is open stays open while its files last: its texts and names serve
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import count
@@ -48,11 +48,15 @@ _Key = tuple[str, frozenset[tuple[str, str]]]
 
 @dataclass(frozen=True)
 class Stored:
-    """A table of a bundle: its run, and the number of its folder."""
+    """A table of a bundle: its run, and the number of its folder.
+
+    With its `place` in the table of contents, it is read without looking at other tables.
+    """
 
     bundle: Path
     run: int
     number: int
+    place: TablePlace | None = field(default=None, compare=False, repr=False)
 
     @property
     def file(self) -> Path:
@@ -247,12 +251,13 @@ def tables_in(
         for table in run.tables:
             if table.schema and (schemas is None or table.schema in schemas):
                 is_readable = isinstance(table, TableStore)
-                ref = Stored(bundle.path, run.number, table.number)
+                place = places[table.number]
+                ref = Stored(bundle.path, run.number, table.number, place)
                 attributes = worded_attributes(table.attributes)
                 yield Listed(
                     ref=ref,
                     schema=table.schema,
-                    place=places[table.number],
+                    place=place,
                     attributes=attributes,
                     rows=is_readable and table.rows > 0,
                     unreadable="" if is_readable else table.reason,

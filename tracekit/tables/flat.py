@@ -72,8 +72,8 @@ def read_pieces(
         raise TypeError("a table of a GPU frame capture has no pieces")
     if isinstance(ref, Stored):
         run, store = ref.open_table()
-        places = places_of(run, toc)
-        xpath = xpath_of(places[store.number])
+        place = ref.place or places_of(run, toc)[store.number]
+        xpath = xpath_of(place)
         reader = BundleReader(run, store, xpath)
         return _read(reader, ref.file, taker)
     if reader_name != "exact":

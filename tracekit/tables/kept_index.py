@@ -193,7 +193,8 @@ def _unpack(kept: _KeptIndex, exports: Path, bundle: Path | None) -> ExportIndex
         if table.store is not None:
             if bundle is None:
                 raise InputError(f"{exports} names no bundle.")
-            ref = Stored(bundle, *table.store)
+            run, number = table.store
+            ref = Stored(bundle, run, number, table.place)
         listed = Listed(
             ref, table.schema, table.place, table.attributes, table.rows, table.unreadable
         )

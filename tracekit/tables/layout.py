@@ -8,9 +8,11 @@ and `NAME.pid`, a stack `NAME.stack`. If an export has one mnemonic twice, the s
 called `NAME.2`.
 """
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -175,13 +177,12 @@ class Layout:
     @property
     def metadata(self) -> dict[bytes, bytes]:
         """The metadata that give pandas the dtypes of converted columns."""
-        empty_columns: dict[str, pd.Series] = {}
+        columns: list[dict[str, object]] = []
         for name, column in zip(self.raw.names, self.columns, strict=True):
-            dtype = dtype_of(column.type, nulls=column.nulls)
-            empty_columns[name] = pd.Series([], dtype=dtype)
-        frame = pd.DataFrame(empty_columns)
-        schema = pa.Schema.from_pandas(frame, preserve_index=False)
-        return dict(schema.metadata or {})
+            of_dtype = _metadata_of(dtype_of(column.type, nulls=column.nulls))["columns"][0]
+            columns.append({**of_dtype, "name": name, "field_name": name})
+        of_text = _metadata_of("string")
+        return {b"pandas": json.dumps({**of_text, "columns": columns}).encode()}
 
     def convert_table(self, raw: pa.Table) -> pa.Table:
         """Convert cells to their types; these are all cells, unless the types are settled."""
@@ -195,6 +196,17 @@ class Layout:
         raw_columns = zip(raw.column_names, raw.columns, self.columns, strict=True)
         for name, cells, column in raw_columns:
             yield name, column.convert_cells(cells)
+
+
+@cache
+def _metadata_of(dtype: str) -> dict[str, Any]:
+    """Return the metadata of pandas for a table with one column of a dtype.
+
+    Making them for a frame of all columns takes as long as writing a small table.
+    """
+    frame = pd.DataFrame({"name": pd.Series([], dtype=dtype)})
+    schema = pa.Schema.from_pandas(frame, preserve_index=False)
+    return json.loads((schema.metadata or {})[b"pandas"])
 
 
 def frame_of(columns: Iterable[tuple[str, pa.ChunkedArray]], rows: int) -> pd.DataFrame:

@@ -76,6 +76,23 @@ def test_a_store_that_the_list_of_tables_lacks_is_read_and_named(path: Path) -> 
     assert loss.text.startswith("Store 7 of run 1 is not in the run's list of tables")
 
 
+def test_a_store_is_read_without_those_of_other_schemas(path: Path) -> None:
+    whole = Bundle(path).runs[0].store(1)
+    shutil.rmtree(path / CORE / "stores/indexed-store-0")
+    run = Bundle(path).runs[0]
+    assert run.store(1) == whole
+    assert list(run.find_stores("metal-gpu-intervals")) == [whole]
+    assert list(run.find_stores("tick")) == []
+    assert "tables" not in vars(run)  # which reads all of them
+
+
+def test_stores_that_the_list_of_tables_lacks_are_found_by_schema(path: Path) -> None:
+    stores = path / CORE / "stores"
+    shutil.copytree(stores / "indexed-store-0", stores / "indexed-store-7")
+    run = Bundle(path).runs[0]
+    assert [store.number for store in run.find_stores("tick")] == [0, 7]
+
+
 def test_a_run_that_only_the_document_names_is_missing(tmp_path: Path) -> None:
     runs = {1: Run([ticks([1])]), 2: Run([ticks([1])])}
     path = write_runs(tmp_path / "x.trace", runs)

@@ -1,6 +1,6 @@
 """A bundle in a folder: its runs, their tables, the texts and arrays of each run."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -50,32 +50,48 @@ class BundleRun:
         self.arrays = Arrays(files, f"{uniquing}/arrayUniquer")
         self.typed_arrays = Arrays(files, f"{uniquing}/typedArrayUniquer")
         self._uniquing = uniquing
+        self._tables: dict[int, TableStore | Unreadable] = {}
 
     @ReadOnce
     def tables(self) -> tuple[TableStore | Unreadable, ...]:
         """All tables, missing ones included, in the order of the numbers of their stores."""
+        return tuple([self._table(number) for number in self._numbers])
+
+    @ReadOnce
+    def _numbers(self) -> tuple[int, ...]:
+        """The numbers of all tables, missing ones included, in order."""
         folder = f"{run_folder(self.number)}/stores"
         listed, _ = self._list
         stored_numbers = self.files.list_numbers(folder, "indexed-store-")
         numbers = {*stored_numbers, *listed}
         if len(numbers) > _MOST_STORES:
             raise self.files.make_damage_error(folder, f"holds more than {_MOST_STORES:,} tables")
-        return tuple([self._table(number) for number in sorted(numbers)])
+        return tuple(sorted(numbers))
 
     @property
     def stores(self) -> tuple[TableStore, ...]:
         """The tables that can be read."""
         return tuple([table for table in self.tables if isinstance(table, TableStore)])
 
+    def find_stores(self, schema: str) -> Iterator[TableStore]:
+        """Yield the tables of a schema that can be read, without reading those of other schemas."""
+        listed, _ = self._list
+        for number in self._numbers:
+            listed_schema, _ = listed.get(number, (schema, {}))
+            if listed_schema != schema:
+                continue
+            table = self._table(number)
+            if isinstance(table, TableStore) and table.schema == schema:
+                yield table
+
     def store(self, number: int) -> TableStore:
         """Return a table by its number; raise BundleError if it cannot be read."""
-        for table in self.tables:
-            if table.number != number:
-                continue
-            if isinstance(table, TableStore):
-                return table
-            raise BundleError(table.reason, hint=WAY_OUT)
-        raise self.files.make_damage_error(store_folder(self.number, number), "is missing")
+        if number not in self._numbers:
+            raise self.files.make_damage_error(store_folder(self.number, number), "is missing")
+        table = self._table(number)
+        if isinstance(table, TableStore):
+            return table
+        raise BundleError(table.reason, hint=WAY_OUT)
 
     @cached_property
     def unchecked_losses(self) -> tuple[Loss, ...]:
@@ -131,6 +147,11 @@ class BundleRun:
             return {}, error.message
 
     def _table(self, number: int) -> TableStore | Unreadable:
+        if number not in self._tables:
+            self._tables[number] = self._read_table(number)
+        return self._tables[number]
+
+    def _read_table(self, number: int) -> TableStore | Unreadable:
         all_listed, _ = self._list
         listed = all_listed.get(number)
         try:

@@ -277,9 +277,9 @@ def _threads(run: "BundleRun", schema: str) -> dict[int, str]:
 def _columns(run: "BundleRun", schema: str, mnemonics: Sequence[str]) -> list[list[int]]:
     """Return columns of all tables of a schema that have them; they are empty if there are none."""
     columns: list[list[int]] = [[] for _ in mnemonics]
-    for store in run.stores:
+    for store in run.find_stores(schema):
         fields = {entry.mnemonic: entry.field for entry in store.columns}
-        if store.schema == schema and fields.keys() >= set(mnemonics):
+        if fields.keys() >= set(mnemonics):
             wanted_fields = [fields[name] for name in mnemonics]
             read = read_records(run.files, store, wanted_fields)
             for column, more in zip(columns, read, strict=True):

@@ -162,9 +162,9 @@ def _version(number: int) -> str:
 
 def _start(run: BundleRun) -> str:
     """Return the start of the recording, in UTC, since its own zone is not known."""
-    for store in run.stores:
+    for store in run.find_stores("time-info"):
         fields = [column.field for column in store.columns if column.mnemonic == "trace-start-time"]
-        if store.schema != "time-info" or not fields or not store.rows:
+        if not fields or not store.rows:
             continue
         start_column = read_records(run.files, store, fields)[0]
         stored = int(start_column[0])
