@@ -84,6 +84,8 @@ LINES = {
     "bench run, listed": "bench run --list",
     "bench tune": "bench tune --batch 1 --budget 0.001 --repeats 1 --warmup 1 --active-blocks 1 "
     "--output OUT.json",
+    "bench sweep": "bench sweep norm-separate --sizes 1,2 --budget 0.001 --repeats 1 --warmup 1 "
+    "--dims 16 --out-dims 16 --output OUT.json",
     "kernel check": "kernel check CAPTURE --expect groups==4 --junit OUT.xml",
     "kernel parity": "kernel parity --case float16-d64-b16-q8-kv2-ragged --subject paged "
     "--output OUT.json",

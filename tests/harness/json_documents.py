@@ -25,6 +25,7 @@ from tracekit.lab.endpoint.figures import EndpointFigures
 from tracekit.lab.endpoint.runtimes import ComparedRuntimes
 from tracekit.lab.parity import ParityDocument
 from tracekit.lab.replay.documents import DispatchReplay
+from tracekit.lab.sweep.measurement import SweepDocument
 from tracekit.nightly.dry_run import NightPreview
 from tracekit.nightly.gate.report.model import GateReport
 from tracekit.nightly.history.night import Night
@@ -38,7 +39,7 @@ PRINTED = (
     *(CaptureCheck, ComparedCaptures, DispatchReplay, ComparedRuntimes, EndpointFigures, Pruned),
     *(Scheduled, NightPreview, Overview, ErrorDocument),
     *(BenchDocument, TuningDocument, ParityDocument, ChipLimits, VerifiedKernels),
-    *(DiagnosisDocument, Checklist),
+    *(DiagnosisDocument, Checklist, SweepDocument),
 )
 
 
@@ -89,6 +90,7 @@ BY_COMMAND = {
     "bench run": "BenchDocument",
     "bench run, listed": "SubjectList",
     "bench tune": "TuningDocument",
+    "bench sweep": "SweepDocument",
     "doctor": "DiagnosisDocument",
     "kernel check": "CaptureCheck",
     "kernel parity": "ParityDocument",

@@ -31,10 +31,6 @@ MaxBlocks = Annotated[
     int | None,
     typer.Option(min=1, max=65536, help="Blocks a sequence has.  [default: as many as it uses]"),
 ]
-Queries = Annotated[int, typer.Option(min=1, max=65536, help="Tokens of a prompt, in prefill.")]
-Rows = Annotated[int, typer.Option(min=1, max=65536, help="Rows of RMSNorm and Linear.")]
-Dims = Annotated[int, typer.Option(min=1, max=65536, help="Elements that go into them.")]
-OutDims = Annotated[int, typer.Option(min=1, max=65536, help="Elements that come out.")]
 
 
 def run(
@@ -59,10 +55,10 @@ def run(
     max_blocks: MaxBlocks = None,
     dtype: parameters.Dtype = "float16",
     ragged: parameters.Ragged = False,
-    queries: Queries = 512,
-    rows: Rows = 16,
-    dims: Dims = 2048,
-    out_dims: OutDims = 2048,
+    queries: options.Queries = 512,
+    rows: options.Rows = 16,
+    dims: options.Dims = 2048,
+    out_dims: options.OutDims = 2048,
     seed: parameters.Seed = 0,
 ) -> None:
     """Measure kernels and the implementations that they replace.

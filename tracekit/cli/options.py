@@ -135,6 +135,10 @@ Bisect = Annotated[
     bool, flag("--bisect", "Exit codes for git bisect run: 3 and 4 become 125, skip.")
 ]
 OpenPage = Annotated[bool, flag("--open", "Open the page when it is done.")]
+Queries = Annotated[int, typer.Option(min=1, max=65536, help="Tokens of a prompt, in prefill.")]
+Rows = Annotated[int, typer.Option(min=1, max=65536, help="Rows of RMSNorm and Linear.")]
+Dims = Annotated[int, typer.Option(min=1, max=65536, help="Elements that go into them.")]
+OutDims = Annotated[int, typer.Option(min=1, max=65536, help="Elements that come out.")]
 Force = Annotated[bool, flag("--force", "Replace files that tracekit did not write.")]
 TablePlace = Annotated[
     int | None,

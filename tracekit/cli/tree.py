@@ -36,6 +36,7 @@ COMMANDS: Final = {
     "bench run": "bench.run",
     "bench ab": "compare.ab",
     "bench tune": "bench.tune",
+    "bench sweep": "sweep.sweep",
     "bench load": "load.load",
     "bench runtimes": "runtimes.runtimes",
     "bench chip": "chip.chip",

@@ -1,6 +1,7 @@
 from . import endpoint as endpoint
 from . import parity as parity
 from . import replay as replay
+from . import sweep as sweep
 from .bench import document as document
 from .bench.inputs import Shape as Shape
 from .bench.measure import Effort as Effort

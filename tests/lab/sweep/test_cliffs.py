@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.lab.bench.cliffs import Crossover, SweepPoint, find_cliffs, find_crossovers
+from tracekit.lab.sweep.cliffs import Crossover, SweepPoint, find_cliffs, find_crossovers
 
 Edge = tuple[int, int]
 
@@ -108,7 +108,7 @@ def points_of(published: Published) -> list[SweepPoint]:
 def found_edges(published: Published) -> frozenset[Edge]:
     found = find_cliffs(points_of(published), spread=SPREAD)
     assert not found.unjudged
-    return frozenset((cliff.before, cliff.after) for cliff in found.cliffs)
+    return frozenset((cliff.smaller_size, cliff.larger_size) for cliff in found.cliffs)
 
 
 MISSED = {
@@ -166,15 +166,17 @@ def test_published_crossovers_are_found() -> None:
         crossovers = find_crossovers(
             points_of(limit_10), points_of(limit_18), ("10", "18"), spread=SPREAD
         )
-        assert crossovers[-1].after == 13, limit_10.column
+        assert crossovers[-1].larger_size == 13, limit_10.column
         assert crossovers[-1].quicker_after == "10", limit_10.column
 
 
-def test_a_rise_and_a_drop_are_told_from_flat_and_linear_times() -> None:
+def test_a_rise_and_a_drop_differ_from_flat_and_linear_times() -> None:
     times = {1: 10.0, 2: 10.0, 4: 20.0, 5: 50.0, 6: 40.0}
     points = [SweepPoint(size, size, (time,) * 16) for size, time in times.items()]
     found = find_cliffs(points)
-    described = [(cliff.kind, cliff.before, cliff.after, cliff.excess) for cliff in found.cliffs]
+    described = [
+        (cliff.kind, cliff.smaller_size, cliff.larger_size, cliff.excess) for cliff in found.cliffs
+    ]
     assert described == [("rise", 4, 5, pytest.approx(2.0)), ("drop", 5, 6, pytest.approx(1.25))]
 
 
@@ -187,7 +189,7 @@ def test_too_few_rounds_judge_nothing_and_say_so() -> None:
     ]
 
 
-def test_a_drift_that_all_sizes_share_is_no_cliff() -> None:
+def test_a_drift_that_all_sizes_share_makes_no_cliff() -> None:
     drift = [1.0 + 0.1 * number for number in range(20)]
     points = [SweepPoint(size, size, tuple(drift)) for size in (1, 2, 3)]
     assert find_cliffs(points).cliffs == ()
@@ -274,5 +276,5 @@ def test_a_true_cliff_of_a_fifth_is_found_through_noise() -> None:
             exact_time = size * (1.2 if size >= 9 else 1.0)
             points.append(SweepPoint(size, size, (exact_time * row).tolist()))
         found = find_cliffs(points).cliffs
-        edges = [(cliff.kind, cliff.before, cliff.after) for cliff in found]
+        edges = [(cliff.kind, cliff.smaller_size, cliff.larger_size) for cliff in found]
         assert edges == [("rise", 8, 9)], sweep

@@ -37,21 +37,21 @@ class SweepPoint:
 
 @dataclass(frozen=True)
 class Cliff:
-    """An edge between neighbouring sizes where the time changes as no sound implementation's does.
+    """An edge between neighbouring sizes whose time changes as no sound implementation's does.
 
     It is a "rise" if a unit of work takes longer at the larger size, and a "drop" if the whole
-    larger call takes less time than the smaller one. `ratio` is the time at `after` over that at
-    `before`, with its interval from `low` to `high`; `work_ratio` is the same of the work. `excess`
-    is the factor beyond the bound: 1.5 if a unit of work takes half as long again (a rise), or
-    the smaller call takes half as long again as the larger one (a drop).
+    larger call takes less time than the smaller one. `ratio` is the time at the larger size over
+    that at the smaller one, with the bounds of its interval; `work_ratio` is the same of the work.
+    `excess` is the factor beyond the bound. It is 1.5 if a unit of work takes half as long again
+    (a rise), or the smaller call takes half as long again as the larger one (a drop).
     """
 
-    before: int
-    after: int
+    smaller_size: int
+    larger_size: int
     kind: Literal["rise", "drop"]
     ratio: float
-    low: float
-    high: float
+    lower_bound: float
+    upper_bound: float
     work_ratio: float
     excess: float
 
@@ -60,8 +60,8 @@ class Cliff:
 class UnjudgedEdge:
     """An edge of which nothing is known, with the reason."""
 
-    before: int
-    after: int
+    smaller_size: int
+    larger_size: int
     reason: str
 
 
@@ -75,13 +75,13 @@ class FoundCliffs:
 
 @dataclass(frozen=True)
 class Crossover:
-    """Two neighbouring sizes between which the quicker of two implementations changes.
+    """Two sizes at which different implementations are surely quicker.
 
-    They are not neighbours where no one is surely quicker at the sizes between them.
+    At the sizes between them neither is.
     """
 
-    before: int
-    after: int
+    smaller_size: int
+    larger_size: int
     quicker_before: str
     quicker_after: str
 
@@ -110,15 +110,15 @@ def find_cliffs(
     _require_order(points)
     edges = list(pairwise(points))
     confidence = 1 - false_alarms / max(1, len(edges))
-    ratios = _ratios_of([(after, before) for before, after in edges], confidence, spread)
+    ratios = _ratios_of(edges, confidence, spread)
     cliffs: list[Cliff] = []
     unjudged: list[UnjudgedEdge] = []
-    for (before, after), ratio in zip(edges, ratios, strict=True):
+    for (smaller, larger), ratio in zip(edges, ratios, strict=True):
         if ratio.median is None or ratio.lower_bound is None or ratio.upper_bound is None:
             reason = _lacking_pairs(ratio.pairs, confidence)
-            unjudged.append(UnjudgedEdge(before.size, after.size, reason))
+            unjudged.append(UnjudgedEdge(smaller.size, larger.size, reason))
             continue
-        work_ratio = after.work / before.work
+        work_ratio = larger.work / smaller.work
         kind = None
         excess = 1.0
         if ratio.lower_bound > work_ratio * (1 + threshold):
@@ -129,12 +129,12 @@ def find_cliffs(
             excess = 1 / ratio.median
         if kind is not None:
             cliff = Cliff(
-                before=before.size,
-                after=after.size,
+                smaller_size=smaller.size,
+                larger_size=larger.size,
                 kind=kind,
                 ratio=ratio.median,
-                low=ratio.lower_bound,
-                high=ratio.upper_bound,
+                lower_bound=ratio.lower_bound,
+                upper_bound=ratio.upper_bound,
                 work_ratio=work_ratio,
                 excess=excess,
             )
@@ -143,32 +143,36 @@ def find_cliffs(
 
 
 def find_crossovers(
-    first: Sequence[SweepPoint],
-    second: Sequence[SweepPoint],
+    points: Sequence[SweepPoint],
+    other_points: Sequence[SweepPoint],
     names: tuple[str, str],
     *,
     false_alarms: float = FALSE_ALARMS,
     spread: float | None = None,
 ) -> tuple[Crossover, ...]:
-    """Return where the quicker of two implementations, of these names, changes.
+    """Return the changes of the quicker of two implementations, which have these names.
 
     One is quicker at a size if the interval of the ratio of both times excludes 1; confidence and
     `spread` are those of `find_cliffs`, with sizes for edges. Sizes that only one of them has are
     left out.
     """
-    second_points = {point.size: point for point in second}
-    pairs = [(second_points[point.size], point) for point in first if point.size in second_points]
+    points_by_size = {point.size: point for point in points}
+    pairs: list[tuple[SweepPoint, SweepPoint]] = []
+    for other_point in other_points:
+        point = points_by_size.get(other_point.size)
+        if point is not None:
+            pairs.append((point, other_point))
     confidence = 1 - false_alarms / max(1, len(pairs))
     ratios = _ratios_of(pairs, confidence, spread)
     crossovers: list[Crossover] = []
-    last: tuple[int, str] | None = None
+    last_winner: tuple[int, str] | None = None
     for (point, _), ratio in zip(pairs, ratios, strict=True):
         winner = _find_quicker(ratio, names)
         if winner is None:
             continue
-        if last is not None and last[1] != winner:
-            crossovers.append(Crossover(last[0], point.size, last[1], winner))
-        last = (point.size, winner)
+        if last_winner is not None and last_winner[1] != winner:
+            crossovers.append(Crossover(last_winner[0], point.size, last_winner[1], winner))
+        last_winner = (point.size, winner)
     return tuple(crossovers)
 
 
@@ -185,32 +189,35 @@ def _require_order(points: Sequence[SweepPoint]) -> None:
     for point in points:
         if not point.work > 0:
             raise InputError(f"The work at size {point.size} must be above 0; it is {point.work}.")
-    for before, after in pairwise(points):
-        if after.size <= before.size:
-            raise InputError(f"Sizes of a sweep must rise; {after.size} follows {before.size}.")
-        if after.work < before.work:
-            raise InputError(f"From size {before.size} to {after.size}, the work shrinks.")
+    for smaller, larger in pairwise(points):
+        if larger.size <= smaller.size:
+            raise InputError(f"Sizes of a sweep must rise; {larger.size} follows {smaller.size}.")
+        if larger.work < smaller.work:
+            raise InputError(f"From size {smaller.size} to {larger.size}, the work shrinks.")
 
 
 def _ratios_of(
     pairs: Sequence[tuple[SweepPoint, SweepPoint]], confidence: float, spread: float | None
 ) -> list[paired.Paired]:
-    """Return the ratio of the times of each two points, the first over the second."""
-    ratios: list[list[float]] = []
-    for above, below in pairs:
-        samples = zip(above.samples, below.samples, strict=False)  # an interrupted round is odd
-        ratios.append([numerator / denominator for numerator, denominator in samples])
+    """Return the ratio of the times of each two points, the second over the first."""
+    ratios = list(map(_divide_samples, pairs))
     if spread is not None:
         factor = (1 + spread) ** 2  # both times may be wrong, in opposite directions
-        return [paired.Paired(first, first / factor, first * factor, 1) for first, *_ in ratios]
-    correlations = [_correlate_rounds(values) for values in ratios]
-    usual = median(correlations) if correlations else 0.0
+        return [paired.Paired(value, value / factor, value * factor, 1) for value, *_ in ratios]
+    correlations = list(map(_correlate_rounds, ratios))
+    usual_correlation = median(correlations) if correlations else 0.0
     results: list[paired.Paired] = []
     for values, correlation in zip(ratios, correlations, strict=True):
-        independent = _join_dependent(values, max(correlation, usual))
-        ones = [1.0] * len(independent)
-        results.append(paired.paired_ratio(independent, ones, confidence=confidence))
+        joined_ratios = _join_dependent(values, max(correlation, usual_correlation))
+        ones = [1.0] * len(joined_ratios)
+        results.append(paired.paired_ratio(joined_ratios, ones, confidence=confidence))
     return results
+
+
+def _divide_samples(pair: tuple[SweepPoint, SweepPoint]) -> list[float]:
+    base_point, point = pair
+    samples = zip(point.samples, base_point.samples, strict=False)  # one may lack the last round
+    return [numerator / denominator for numerator, denominator in samples]
 
 
 def _correlate_rounds(ratios: Sequence[float]) -> float:
@@ -233,9 +240,9 @@ def _correlate_rounds(ratios: Sequence[float]) -> float:
 
 
 def _join_dependent(ratios: Sequence[float], correlation: float) -> list[float]:
-    """Return medians of stretches of ratios that are long enough to be about independent.
+    """Return medians of stretches of ratios; the stretches are about independent.
 
-    Stretches have (1 + r) / (1 - r) ratios, for a correlation r of neighbours: by that factor,
+    Stretches have (1 + r) / (1 - r) ratios, and r is the correlation of neighbours: by that factor,
     noise of first order inflates the variance of a mean (A. M. Law, Simulation Modeling and
     Analysis, 5th ed., section 9.5.3, batch means).
     """
@@ -245,5 +252,5 @@ def _join_dependent(ratios: Sequence[float], correlation: float) -> list[float]:
 
 
 def _lacking_pairs(pairs: int, confidence: float) -> str:
-    least = paired.least_pairs(confidence)
-    return f"{pairs} independent rounds have both sizes, and an interval takes {least}"
+    least_pairs = paired.least_pairs(confidence)
+    return f"{pairs} independent rounds have both sizes, and an interval takes {least_pairs}"
