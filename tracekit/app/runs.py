@@ -68,7 +68,7 @@ def keep_runs(
     """
     sources = find_sources(paths)
     if output is not None:
-        _require_new_place(sources)
+        _require_new_place(sources, output)
     return [_keep_run(source, output, choices, progress) for source in sources]
 
 
@@ -78,7 +78,7 @@ def keep_run(
     """Return the run of an input that is one recording, as `keep_runs` does."""
     source = only_source(paths)
     if output is not None:
-        _require_new_place([source])
+        _require_new_place([source], output)
     return _keep_run(source, output, choices, quiet)
 
 
@@ -93,7 +93,12 @@ def only_source(paths: Sequence[Path]) -> Source:
     return sources[0]
 
 
-def _require_new_place(sources: Sequence[Source]) -> None:
+def _require_new_place(sources: Sequence[Source], output: Path) -> None:
+    if output.suffix == ".html" and not output.is_dir():
+        raise UsageError(
+            f"--output names the folder of the run, and {output.name} is the name of a page.",
+            hint="The page is report.html in that folder.",
+        )
     if len(sources) > 1:
         names = ", ".join(source.name for source in sources)
         raise UsageError(
