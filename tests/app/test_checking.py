@@ -58,6 +58,7 @@ EXPECTED = (
 """Expectations that the made capture meets."""
 FUNCTION_CALL = call(0xC05E, "CS", LIBRARY, "probe", result=("t", FUNCTION), flags=0x1000)
 DISPATCH = call(0xC132, "C@3ul@3ul", ENCODER, (100, 1, 1), (32, 1, 1), stack=(0x110, 0x200))
+BEGIN_ENCODER = call(0xC020, "C", COMMANDS, result=("t", ENCODER), stack=(0x104, 0x200))
 BIND_OUT = call(0xC030, "Ctulul", ENCODER, OUT, 0, 0, stack=(0x10C, 0x200))
 BIND_COUNT = call(0xC030, "Ctulul", ENCODER, COUNT, 0, 1, stack=(0x10C, 0x200))
 ARGUMENTS = {
@@ -307,8 +308,15 @@ UNSEEN: dict[str, Change] = {
         DISPATCH, call(0xC038, "Culul", ENCODER, 512, 0), DISPATCH
     ),
     "barriers of the encoder": change_call(DISPATCH, call(0xC177, "Cul", ENCODER, 1), DISPATCH),
+    "the type of the encoder": change_call(
+        BEGIN_ENCODER, call(0xC7AB, "Cul", COMMANDS, 1, result=("t", ENCODER))
+    ),
     "bound bytes": change_call(BIND_COUNT, call(0xC09D, "CU<b>ulul", ENCODER, "B17E5", 4, 1)),
 }
+
+
+def marked_facts(dispatch: checking.CheckedDispatch) -> list[str]:
+    return [item.value for item in dispatch.general if item.topic == "read, not seen"]
 
 
 @pytest.mark.parametrize("name", UNSEEN)
@@ -318,8 +326,15 @@ def test_a_record_that_no_real_capture_has_is_marked(name: str, tmp_path: Path) 
     plain = check(made.write(tmp_path / "plain.gputrace"))
     UNSEEN[name](made)
     marked = check(made.write(tmp_path / "marked.gputrace"))
-    values: list[list[str]] = []
-    for checked in (plain, marked):
-        (dispatch,) = checked.dispatches
-        values.append([item.value for item in dispatch.general if item.topic == "read, not seen"])
-    assert values == [[], [name]]
+    (plain_dispatch,) = plain.dispatches
+    (marked_dispatch,) = marked.dispatches
+    assert marked_facts(plain_dispatch) == []
+    assert marked_facts(marked_dispatch) == [name]
+
+
+def test_the_order_of_several_command_buffers_is_marked(tmp_path: Path) -> None:
+    made = small_capture()
+    made.calls *= 2
+    first, second = check(made.write(tmp_path / "twice.gputrace")).dispatches
+    assert marked_facts(first) == []
+    assert marked_facts(second) == ["the order of several command buffers"]
