@@ -161,7 +161,9 @@ def test_a_name_given_for_the_output_is_used_and_found_again(
     assert_error(of_a_run, 2, "is a run, which keeps its result and page in its own folder")
 
 
-def test_the_name_of_a_page_is_refused_as_a_folder(bundle: Path, tracekit: Any, tmp_path: Path) -> None:
+def test_the_name_of_a_page_is_refused_as_a_folder(
+    bundle: Path, tracekit: Any, tmp_path: Path
+) -> None:
     page = tmp_path / "page.html"
     assert_error(tracekit("report", bundle, "--output", page), 2, "the name of a page")
     assert not page.exists()

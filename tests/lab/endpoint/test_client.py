@@ -1,13 +1,12 @@
 """One request to a server of tokens, and every way in which its reply can end."""
 
-import asyncio
 import socket
 
 import httpx2
 import pytest
 
 from token_server import CHAT, DONE, FINISH, TEXT, USAGE, Script, serving
-from tracekit.lab.endpoint.client import Endpoint, Reply, ReplyOutcome, ask
+from tracekit.lab.endpoint.client import Endpoint, Reply, ReplyOutcome, ask, run_coroutine
 
 
 def _ask(script: Script, **how: object) -> Reply:
@@ -23,7 +22,7 @@ def _ask_at(url: str, **how: object) -> Reply:
             await ask(client, endpoint, reply, "two words", 16)
         return reply
 
-    return asyncio.run(ask_once())
+    return run_coroutine(ask_once())
 
 
 def test_a_whole_reply_has_its_moments_and_the_counts_of_the_server() -> None:
@@ -99,3 +98,10 @@ def test_a_port_without_a_server_refuses() -> None:
 def test_servers_that_differ_in_details_are_read(events: tuple[str, ...]) -> None:
     reply = _ask(Script(events=events))
     assert (reply.failure, reply.tokens) == ("", 1)
+
+
+def test_a_thread_with_a_running_loop_can_ask_as_well() -> None:
+    async def ask_in_a_notebook() -> Reply:
+        return _ask(Script())
+
+    assert run_coroutine(ask_in_a_notebook()).failure == ""

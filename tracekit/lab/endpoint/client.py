@@ -8,16 +8,18 @@ JSON document, at the end `data: [DONE]`.
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
 from statistics import median
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import httpx2
 
 Api = Literal["completions", "chat"]
+_Answer = TypeVar("_Answer")
 
 
 HELD_BACK = 250_000
@@ -158,6 +160,19 @@ class Reply:
 
 _END = "[DONE]"
 _LONGEST_REASON = 300
+
+
+def run_coroutine(coroutine: Coroutine[Any, Any, _Answer]) -> _Answer:
+    """Run a coroutine to its end and return its result.
+
+    It runs in a thread of its own if this one has a running loop, as that of a notebook has.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(coroutine)
+    with ThreadPoolExecutor(max_workers=1) as executor:
+        return executor.submit(asyncio.run, coroutine).result()
 
 
 async def ask(

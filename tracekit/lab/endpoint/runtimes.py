@@ -1,6 +1,5 @@
 """Compare servers of tokens: each is started, asked and stopped in turn, several times."""
 
-import asyncio
 import os
 import shlex
 import signal
@@ -17,7 +16,7 @@ import httpx2
 
 from tracekit.base import UsageError, processes
 from tracekit.base.programs import require_program
-from tracekit.lab.endpoint.client import Endpoint, Reply, ask
+from tracekit.lab.endpoint.client import Endpoint, Reply, ask, run_coroutine
 from tracekit.lab.endpoint.server_use import ServerWatch
 from tracekit.lab.endpoint.traffic import find_model, make_prompt
 
@@ -239,7 +238,7 @@ def _ask_server(
         time.sleep(_POLL)
     model = find_model(endpoint)
     endpoint = Endpoint(endpoint.url, model=model, time_limit=effort.time_limit)
-    return asyncio.run(_ask_in_a_row(endpoint, effort, started, number))
+    return run_coroutine(_ask_in_a_row(endpoint, effort, started, number))
 
 
 def _answers(endpoint: Endpoint) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 import psutil
 
 from tracekit.base import ToolError, UsageError
-from tracekit.lab.endpoint.client import Endpoint, Reply, ask
+from tracekit.lab.endpoint.client import Endpoint, Reply, ask, run_coroutine
 from tracekit.lab.endpoint.server_use import ServerUse, ServerWatch, find_server
 from tracekit.ops import load
 
@@ -139,7 +139,7 @@ def make_prompt(number: int, words: int, seed: int) -> str:
 
 def send_traffic(plan: TrafficPlan, *, progress: Told | None = None) -> Traffic:
     """Send all requests, wait for their replies, and return them; an interruption ends it early."""
-    return asyncio.run(_send(plan, progress))
+    return run_coroutine(_send(plan, progress))
 
 
 def find_model(endpoint: Endpoint) -> str:
