@@ -26,6 +26,14 @@ def test_a_table_has_the_rows_of_all_runs_with_their_names_first(two_runs: Path,
     assert [row["target"] for row in rows] == [True, True, False, True, False]
 
 
+def test_tables_that_fill_several_files_are_one_table(
+    two_runs: Path, ask: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tracekit.fleet.query.views._ROW_GROUP", 1)
+    starts = [row["start"] for row in ask("select start from gpu_intervals", two_runs)]
+    assert starts == [0, 20, 50, 5, 200]
+
+
 def test_a_table_is_found_wherever_it_is_named(two_runs: Path, ask: Any) -> None:
     for sql in (
         "with other as (select * from gpu_intervals) select count(*) n from other",

@@ -166,9 +166,31 @@ class Views:
         return selects
 
     def _files(self, name: str) -> Iterator[Path]:
-        """Yield a file with the table of each run that has it; the others are noted."""
-        numbered_runs = enumerate(self.sources.each_run(self.progress, f"{name}: "))
-        for number, run in numbered_runs:
+        """Yield files with the tables of all runs that have it; the others are noted.
+
+        Small tables with the same columns share a file: writing one takes longer than reading them.
+        """
+        number = 0
+        tables: list[pa.Table] = []
+        for table in self._each_table(name):
+            is_full = sum(kept.num_rows for kept in tables) >= _ROW_GROUP
+            if tables and (is_full or not table.schema.equals(tables[0].schema)):
+                yield self._write(name, number, tables)
+                number += 1
+                tables = []
+            tables.append(table)
+        if tables:
+            yield self._write(name, number, tables)
+
+    def _write(self, name: str, number: int, tables: list[pa.Table]) -> Path:
+        file = self.database.workshop / f"{name}.{number}.parquet"
+        whole_table = pa.concat_tables(tables)
+        pq.write_table(whole_table, file, compression="zstd", row_group_size=_ROW_GROUP)
+        return file
+
+    def _each_table(self, name: str) -> Iterator[pa.Table]:
+        """Yield the table of each run that has it, with the columns that identify the run."""
+        for run in self.sources.each_run(self.progress, f"{name}: "):
             table = self._read(name, run)
             if table is None:
                 continue
@@ -176,9 +198,7 @@ class Views:
             for place, (column, value) in enumerate(identity):
                 repeated = pa.repeat(value, table.num_rows)
                 table = table.add_column(place, column, repeated)
-            file = self.database.workshop / f"{name}.{number}.parquet"
-            pq.write_table(table, file, compression="zstd", row_group_size=_ROW_GROUP)
-            yield file
+            yield table
 
     def _read(self, name: str, run: AskedRun) -> pa.Table | None:
         """Return a table of a run, and note its losses; None if it is left out."""
