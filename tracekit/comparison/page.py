@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from tracekit import pages
 from tracekit.analysis import METRICS, Better, Finding, Given, wording
 from tracekit.base import Verdict, own_version, units, verdicts
 from tracekit.comparison.compare import RATES, STEP, Comparison
@@ -12,15 +13,7 @@ from tracekit.comparison.findings import Became, FindingChange
 from tracekit.comparison.kernels import Kernel, KernelChange
 from tracekit.comparison.samples import Order, Sample
 from tracekit.comparison.verdicts import Change
-from tracekit.pages import (
-    describe_setting,
-    document,
-    drawn,
-    environment_of,
-    merge_timelines,
-    text,
-    timeline,
-)
+from tracekit.pages import describe_setting, text
 from tracekit.workload import WALL_TIME
 
 Table = tuple[str, Sequence[str], list[Sequence[str]]]
@@ -396,9 +389,9 @@ def render_comparison(
     recorded = bool(samples_before and samples_after) and not all(are_benches)
     timelines: Mapping[str, Any] = {}
     if recorded:
-        timeline_before = timeline(samples_before[0].result, _tables_of(samples_before[0]))
-        timeline_after = timeline(samples_after[0].result, _tables_of(samples_after[0]))
-        timelines = drawn(merge_timelines(timeline_before, timeline_after))
+        timeline_before = pages.timeline(samples_before[0].result, _tables_of(samples_before[0]))
+        timeline_after = pages.timeline(samples_after[0].result, _tables_of(samples_after[0]))
+        timelines = pages.drawn(pages.merge_timelines(timeline_before, timeline_after))
     rows = list(_rows(compared))
     judged_rows: list[_DrawnRow] = []
     unjudged_rows: list[_DrawnRow] = []
@@ -415,8 +408,8 @@ def render_comparison(
     sentence = how_sure(compared).removeprefix("* decides. ")
     words_before = side(compared.before)
     words_after = side(compared.after)
-    return document(
-        environment_of(redact),
+    return pages.document(
+        pages.environment_of(redact),
         "compare/page.html",
         styles=("page.css", "compare/compare.css"),
         compared=compared,
