@@ -93,7 +93,8 @@ def sweep(
     written_files = list(filter(None, (output, html)))
     with outputs.writing(written_files, force=force):
         seconds = budget * len(plan.sizes) * len(subjects)
-        console.announce(f"measures for about {units.span(seconds)}", seconds)
+        planned = units.span(max(1.0, seconds))
+        console.announce(f"measures for about {planned}", seconds)
         with console.progress("sweep") as progress:
             effort = lab.Effort(warmup, repetitions, budget)
             done = lab.sweep.measurement.measure_sweep(plan, subjects, effort, progress=progress)

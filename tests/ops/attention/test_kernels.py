@@ -156,6 +156,13 @@ def test_scores_that_rise_by_much_are_rescaled() -> None:
 MODEL = {"q_heads": 4, "kv_heads": 2, "head_dim": 64}
 
 
+def test_two_block_sizes_and_two_tiles_are_four_pipelines() -> None:
+    with emulation():
+        names = prewarm(**MODEL, dtype=mx.float16, block_sizes=[32, 64], hd_tiles=[8, 16])
+    decodes = [name for name in names if name.startswith("custom_kernel_paged_decode__")]
+    assert (len(decodes), len(names)) == (4, 5)
+
+
 def test_after_prewarming_the_hot_path_makes_no_kernel() -> None:
     with emulation() as log:
         names = prewarm(**MODEL, dtype=mx.float16, block_sizes=[16], cores=40)
