@@ -16,7 +16,9 @@ pytestmark = pytest.mark.processes
 # What measures needs processes that are kept apart and ended.
 REFUSED = {"capture", "record", "bench ab", "batch", "nightly install"}
 # What they print tells of the machine, of now, or of the process.
-VARYING = {"bench chip", "bench run", "bench tune", "doctor", "open", "nightly status"}
+VARYING = {
+    *("bench chip", "bench run", "bench sweep", "bench tune", "doctor", "open", "nightly status"),
+}
 
 
 def there(folder: Path, *lines: list[str]) -> list[Any]:
