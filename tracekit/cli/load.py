@@ -42,7 +42,7 @@ ApiName = Annotated[
 ]
 Model = Annotated[str | None, option("NAME", "The model.  [default: the first that is listed]")]
 KeyVariable = Annotated[
-    str, option("NAME", "Environment variable that holds the key, if the server needs one.")
+    str | None, option("NAME", "Environment variable with the key to send.  [default: none]")
 ]
 Pid = Annotated[
     int | None, option("PID", "The server's process.  [default: the one on the port]", min=1)
@@ -71,7 +71,7 @@ def load(
     prompt: Prompt = None,
     api: ApiName = "completions",
     model: Model = None,
-    key_variable: KeyVariable = "OPENAI_API_KEY",
+    key_variable: KeyVariable = None,
     pid: Pid = None,
     patience: Patience = 120.0,
     ignore_eos: IgnoreEos = False,
@@ -97,7 +97,7 @@ def load(
         url=_normalize_url(url),
         api=api,
         model=model or "",
-        key=os.environ.get(key_variable, ""),
+        key=_read_key(key_variable),
         time_limit=patience,
         ignores_end=ignore_eos,
     )
@@ -147,6 +147,16 @@ def _normalize_url(url: str) -> str:
     for ending in ("/chat/completions", "/completions"):
         base_url = base_url.removesuffix(ending)
     return base_url
+
+
+def _read_key(variable: str | None) -> str:
+    """Return the key in a variable of the environment; no key is sent unless one is named."""
+    if variable is None:
+        return ""
+    key = os.environ.get(variable, "")
+    if not key:
+        raise UsageError(f"The environment variable {variable} is not set.")
+    return key
 
 
 def _read_prompt(file: Path) -> str:

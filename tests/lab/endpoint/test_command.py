@@ -68,6 +68,28 @@ def test_wrong_options_are_refused_before_anything_is_sent(
     assert sentence in result.err
 
 
+def test_a_key_is_sent_on_request_alone(tracekit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    script = Script()
+    with serving(script) as url:
+        line = f"bench load --url {url} --rate 10 --duration 0.1".split()
+        assert tracekit(*line).code == 0
+        assert tracekit(*line, "--key-variable", "OPENAI_API_KEY").code == 0
+        assert tracekit(*line, "--key-variable", "NOT_THERE").code == 2
+    assert script.keys == ["", "Bearer secret"]
+
+
+def test_no_proxy_stands_before_a_local_server(
+    tracekit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("NO_PROXY", "")
+    script = Script()
+    with serving(script) as url:
+        result = tracekit(*f"bench load --url {url} --rate 10 --duration 0.1".split())
+    assert (result.code, len(script.asked)) == (0, 1), result.err
+
+
 def test_no_server_is_one_sentence(tracekit: Any) -> None:
     result = tracekit("bench", "load", "--url", "http://127.0.0.1:9/v1")
     assert result.code == 3

@@ -15,6 +15,7 @@ from enum import StrEnum
 from itertools import pairwise
 from statistics import median
 from typing import Any, Literal, TypeVar
+from urllib.parse import urlsplit
 
 import httpx2
 
@@ -22,6 +23,7 @@ Api = Literal["completions", "chat"]
 _Answer = TypeVar("_Answer")
 
 
+LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 HELD_BACK = 250_000
 """Median ns between parts of a reply below which they were held back.
 
@@ -56,6 +58,11 @@ class Endpoint:
     key: str = ""
     time_limit: float = 120.0
     ignores_end: bool = False
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the server is on this machine, so that no proxy may stand between."""
+        return urlsplit(self.url).hostname in LOCAL_HOSTS
 
     @property
     def address(self) -> str:

@@ -8,7 +8,7 @@ import statistics
 import tempfile
 import time
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from tracekit.base.programs import require_program
 from tracekit.lab.endpoint.client import Endpoint, Reply, ask, run_coroutine
 from tracekit.lab.endpoint.server_use import ServerWatch
 from tracekit.lab.endpoint.traffic import find_model, make_prompt
+from tracekit.record import Progress
 
 _ADAPTERS = Path(__file__).with_name("runtimes.toml")
 _HOST = "127.0.0.1"
@@ -123,9 +124,6 @@ class ComparedRuntimes:
     format: int = 1
 
 
-Told = Callable[[str], None]
-
-
 def parse_runtime(words: str, model: str | None) -> Runtime:
     """Return the runtime of "NAME", "NAME=MODEL" or "command:PROGRAM …".
 
@@ -155,7 +153,7 @@ def parse_runtime(words: str, model: str | None) -> Runtime:
 
 
 def compare_runtimes(
-    runtimes: Sequence[Runtime], effort: RuntimeEffort, *, progress: Told
+    runtimes: Sequence[Runtime], effort: RuntimeEffort, *, progress: Progress
 ) -> ComparedRuntimes:
     """Measure each runtime in each round, in turn; a runtime that fails is left out from then on.
 
@@ -236,14 +234,17 @@ def _ask_server(
         if time.monotonic() > deadline:
             raise _NoServerError(f"it did not answer within {effort.start_limit:g} s")
         time.sleep(_POLL)
-    model = find_model(endpoint)
+    try:
+        model = find_model(endpoint)
+    except httpx2.HTTPError as error:
+        raise _NoServerError(f"it lists no models: {error}") from error
     endpoint = Endpoint(endpoint.url, model=model, time_limit=effort.time_limit)
     return run_coroutine(_ask_in_a_row(endpoint, effort, started, number))
 
 
 def _answers(endpoint: Endpoint) -> bool:
     try:
-        with httpx2.Client(timeout=1.0) as client:
+        with httpx2.Client(timeout=1.0, trust_env=False) as client:
             return client.get(f"{endpoint.url}/models").is_success
     except httpx2.HTTPError:
         return False
@@ -253,8 +254,7 @@ async def _ask_in_a_row(
     endpoint: Endpoint, effort: RuntimeEffort, started: int, number: int
 ) -> RuntimeSample:
     replies: list[Reply] = []
-    timeout = httpx2.Timeout(endpoint.time_limit)
-    async with httpx2.AsyncClient(timeout=timeout) as client:
+    async with httpx2.AsyncClient(timeout=endpoint.time_limit, trust_env=False) as client:
         warm_up = Reply(0, started)
         await ask(client, endpoint, warm_up, "time", 2)
         if not warm_up.arrivals:

@@ -9,8 +9,9 @@ from urllib.parse import urlsplit
 
 import psutil
 
+from tracekit.lab.endpoint.client import LOCAL_HOSTS
+
 INTERVAL = 0.5  # seconds
-_LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class ServerUse:
 def find_server(url: str) -> tuple[int | None, str]:
     """Return the process that listens on the port of a URL, or None and the reason."""
     address = urlsplit(url)
-    if address.hostname not in _LOCAL:
+    if address.hostname not in LOCAL_HOSTS:
         return None, f"{address.hostname} is another machine"
     port = address.port or (443 if address.scheme == "https" else 80)
     for process in psutil.process_iter():

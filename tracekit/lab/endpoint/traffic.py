@@ -18,6 +18,7 @@ from tracekit.base import ToolError, UsageError
 from tracekit.lab.endpoint.client import Endpoint, Reply, ask, run_coroutine
 from tracekit.lab.endpoint.server_use import ServerUse, ServerWatch, find_server
 from tracekit.ops import load
+from tracekit.record import Progress, quiet
 
 _SECOND = 1_000_000_000
 _WORDS = (
@@ -68,7 +69,6 @@ class Traffic:
     server_reason: str = ""  # for the lack of it
 
 
-Told = Callable[[str], None]
 _SPREAD = 4  # times a typical length, up and down
 
 
@@ -106,7 +106,7 @@ def with_listed_model(plan: TrafficPlan) -> TrafficPlan:
 
 
 def measure_endpoint(
-    plan: TrafficPlan, *, pid: int | None = None, progress: Told | None = None
+    plan: TrafficPlan, *, pid: int | None = None, progress: Progress = quiet
 ) -> Traffic:
     """Send the traffic of a plan, and watch the server's process meanwhile.
 
@@ -137,7 +137,7 @@ def make_prompt(number: int, words: int, seed: int) -> str:
     return " ".join(_WORDS[place] for place in chosen)
 
 
-def send_traffic(plan: TrafficPlan, *, progress: Told | None = None) -> Traffic:
+def send_traffic(plan: TrafficPlan, *, progress: Progress = quiet) -> Traffic:
     """Send all requests, wait for their replies, and return them; an interruption ends it early."""
     return run_coroutine(_send(plan, progress))
 
@@ -147,7 +147,8 @@ def find_model(endpoint: Endpoint) -> str:
 
     Raises httpx2.HTTPError if there is no server.
     """
-    with httpx2.Client(timeout=min(endpoint.time_limit, 10.0)) as client:
+    time_limit = min(endpoint.time_limit, 10.0)
+    with httpx2.Client(timeout=time_limit, trust_env=not endpoint.is_local) as client:
         response = client.get(f"{endpoint.url}/models", headers=endpoint.headers)
     if not response.is_success:
         return ""
@@ -158,10 +159,13 @@ def find_model(endpoint: Endpoint) -> str:
         return ""
 
 
-async def _send(plan: TrafficPlan, progress: Told | None) -> Traffic:
+async def _send(plan: TrafficPlan, progress: Progress) -> Traffic:
     limits = httpx2.Limits(max_connections=None, max_keepalive_connections=plan.concurrency)
-    timeout = httpx2.Timeout(plan.endpoint.time_limit)
-    async with httpx2.AsyncClient(limits=limits, timeout=timeout) as client:
+    async with httpx2.AsyncClient(
+        limits=limits,
+        timeout=plan.endpoint.time_limit,
+        trust_env=not plan.endpoint.is_local,
+    ) as client:
         cpu_before = time.process_time()
         traffic = Traffic(plan, time.perf_counter_ns(), time.time())
         traffic.deadline = traffic.start + round(plan.duration * _SECOND)
@@ -181,8 +185,8 @@ async def _send(plan: TrafficPlan, progress: Told | None) -> Traffic:
     return traffic
 
 
-async def _report(traffic: Traffic, progress: Told | None) -> None:
-    while progress is not None:
+async def _report(traffic: Traffic, progress: Progress) -> None:
+    while True:
         reply_count = sum(1 for reply in traffic.replies if reply.end)
         seconds = (time.perf_counter_ns() - traffic.start) / _SECOND
         progress(f"{seconds:.0f} of {traffic.plan.duration:g} s, {reply_count} replies")
@@ -190,14 +194,16 @@ async def _report(traffic: Traffic, progress: Told | None) -> None:
 
 
 async def _send_closed(client: httpx2.AsyncClient, traffic: Traffic, concurrency: int) -> None:
-    lengths = _drawing_lengths(traffic.plan)
+    draw_lengths = _make_drawing(traffic.plan)
 
     async def send_in_turn() -> None:
         while time.perf_counter_ns() < traffic.deadline:
-            reply = Reply(len(traffic.replies), time.perf_counter_ns())
+            number = len(traffic.replies)
+            prompt_tokens, most_tokens = draw_lengths(number)
+            prompt = _prompt_of(traffic.plan, number, prompt_tokens)
+            reply = Reply(number, time.perf_counter_ns())
             traffic.replies.append(reply)
-            prompt_tokens, output_tokens = lengths(reply.number)
-            await _ask(client, traffic, reply, prompt_tokens, output_tokens)
+            await ask(client, traffic.plan.endpoint, reply, prompt, most_tokens)
             if reply.outcome in _PAUSING:
                 await asyncio.sleep(_PAUSE)
 
@@ -210,7 +216,7 @@ _PAUSING = frozenset({"refused", "status"})
 _PAUSE = 0.1  # seconds after such a reply, which comes at once: no client hammers a server
 
 
-def _drawing_lengths(plan: TrafficPlan) -> Callable[[int], tuple[int, int]]:
+def _make_drawing(plan: TrafficPlan) -> Callable[[int], tuple[int, int]]:
     """Return the function that draws the lengths of a request by its number."""
 
     def draw(number: int) -> tuple[int, int]:
@@ -226,19 +232,17 @@ async def _send_open(client: httpx2.AsyncClient, traffic: Traffic) -> None:
     async with asyncio.TaskGroup() as requests:
         for request in load.draw_schedule(traffic.plan.load):
             due_moment = traffic.start + request.arrival
+            prompt = _prompt_of(traffic.plan, request.number, request.prompt_tokens)
             wait = (due_moment - time.perf_counter_ns()) / _SECOND
             await asyncio.sleep(max(0.0, wait))
-            reply = Reply(len(traffic.replies), due_moment)
+            reply = Reply(request.number, due_moment)
             traffic.replies.append(reply)
-            asking = _ask(client, traffic, reply, request.prompt_tokens, request.output_tokens)
+            asking = ask(client, traffic.plan.endpoint, reply, prompt, request.output_tokens)
             requests.create_task(asking)
 
 
-async def _ask(
-    client: httpx2.AsyncClient, traffic: Traffic, reply: Reply, prompt_tokens: int, most_tokens: int
-) -> None:
-    plan = traffic.plan
-    prompt = plan.prompt
-    if prompt is None:
-        prompt = make_prompt(reply.number, prompt_tokens, plan.load.seed)
-    await ask(client, plan.endpoint, reply, prompt, most_tokens)
+def _prompt_of(plan: TrafficPlan, number: int, words: int) -> str:
+    """Return the prompt of a request; it is made before the request is due."""
+    if plan.prompt is not None:
+        return plan.prompt
+    return make_prompt(number, words, plan.load.seed)
