@@ -74,6 +74,7 @@ class _Duration:
 
 
 _invocations: list[_Invocation] = []
+_WHOLE = frozenset({None, 0, 1, 4})  # exit codes of commands that did all of their work
 
 
 @contextmanager
@@ -85,11 +86,19 @@ def invocation(output_style: OutputStyle, words: Sequence[str] = ()) -> Generato
     """
     current = _Invocation(output_style, words=tuple(words))
     _invocations.append(current)
+    has_ended_well = True
     try:
         yield
+    except SystemExit as end:
+        has_ended_well = end.code in _WHOLE
+        raise
+    except BaseException:
+        has_ended_well = False
+        raise
     finally:
         _invocations.pop()
-        if current.duration is not None and current.duration.is_complete:
+        is_whole = current.duration is not None and current.duration.is_complete
+        if current.duration is not None and is_whole and has_ended_well:
             from tracekit.cli import durations
 
             durations.keep_seconds(current.words, monotonic() - current.duration.start_time)

@@ -29,7 +29,7 @@ Concurrency = Annotated[
 RequestRate = Annotated[
     float | None, option("N", "Requests a second, whatever the server does.", "--rate", min=0.001)
 ]
-Duration = Annotated[float, option("SECONDS", "Send requests for so long.", min=0.1)]
+Duration = Annotated[float, option("SECONDS", "How long to send requests.", min=0.1)]
 PromptTokens = Annotated[int, option("N", "Words of a made prompt, mostly one token each.", min=1)]
 OutputTokens = Annotated[int, option("N", "Tokens of a reply at most.", min=1)]
 Spread = Annotated[
@@ -173,12 +173,12 @@ def _end(figures: "lab.endpoint.figures.EndpointFigures") -> None:
     """Raise the error of an interruption, or of a server that gave no whole reply."""
     if figures.interrupted:
         raise InterruptedRunError(
-            "The measurement was interrupted.", hint=f"{figures.complete} replies had come whole."
+            "The measurement was interrupted.", hint=f"{figures.complete} replies were complete."
         )
     if not figures.complete:
         kinds = ", ".join(f"{count} {kind}" for kind, count in figures.failures.items())
         reason = next(iter(figures.reasons.values()), "")
         raise ToolError(
-            f"None of {figures.sent} requests to {figures.url} got a whole reply: {kinds}.",
+            f"None of {figures.sent} requests to {figures.url} got a complete reply: {kinds}.",
             hint=reason or "Look at the server's own output.",
         )

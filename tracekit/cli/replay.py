@@ -1,5 +1,6 @@
 """`kernel replay`: a recorded dispatch run again on this machine, against its recorded result."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -68,6 +69,8 @@ def replay(
     choices = lab.replay.ReplayChoices(dispatch, source, partial, launch)
     with app.checking.reading_capture(capture) as bundle, console.progress("replay"):
         replayed = lab.replay.replay_dispatch(bundle, choices)
+    # a zip file was read from a folder that is gone now
+    replayed = replace(replayed, capture=str(capture))
     if json:
         console.show_json(replayed)
     else:

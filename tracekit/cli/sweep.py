@@ -68,7 +68,7 @@ def sweep(
 
     A rise is a size whose unit of work takes longer than that of the next smaller size. A drop is
     a size whose call takes less time than that of the next smaller one. Both are cliffs. Of 100
-    sweeps without any, at most one has a false one.
+    curves without any, at most one has a false one.
 
     Exit code 0: all sizes were measured; 3: some were not; 130: stopped, and the samples so far
     are written.

@@ -190,7 +190,7 @@ def require_unpacked(path: Path) -> None:
 
 def open_bundle(bundle: Path) -> Bundle:
     """Open a bundle, or return the open one as long as its files are the same."""
-    beginning = len(str(bundle)) + 1
+    beginning = len(str(bundle / "corespace")) - len("corespace")
     names = list(_DOCUMENT)
     for folder, _, files in os.walk(bundle / "corespace"):
         # Every table asks for this; joining and sorting paths as objects took most of the time.

@@ -34,7 +34,10 @@ from tracekit.tables.schema import ColumnKind, Schema, SchemaSource
 from tracekit.tables.schemas import DECLARATIONS
 
 _log = logging.getLogger(__name__)
-_CODE = ("kept_columns.py", "labels.py", "normalize.py", DECLARATIONS.name)
+_CODE = (
+    *("drift.py", "kept_columns.py", "labels.py", "layout.py", "losses.py", "normalize.py"),
+    *("schema.py", DECLARATIONS.name),
+)
 _SUFFIX = ".normal.parquet"
 _ROW_GROUP = 122_880  # rows; one thread of DuckDB takes so many at a time
 

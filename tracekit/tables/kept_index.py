@@ -81,7 +81,7 @@ def find_index(exports: Path, cache: Path | None) -> ExportIndex:
         return index(exports)
     export_index = index(exports)
     tables = _pack_tables(export_index)
-    if tables is not None:
+    if tables is not None and not export_index.unread:
         packed = _KeptIndex(
             version=_VERSION,
             stamps=stamps,

@@ -204,7 +204,7 @@ def test_misses_count_if_the_encoder_waits_for_them() -> None:
 def test_data_that_are_read_once_miss_by_their_nature() -> None:
     (finding,) = judge("uncached-encoders", RELU, tables=captured())
     assert finding.severity is Severity.NOTE
-    assert "read each bound byte about once" in sentence_of(finding)
+    assert "read about as many bytes from memory as are bound" in sentence_of(finding)
     again = RELU | {"Bytes Read From Device Memory": 4_000_000.0}
     (finding,) = judge("uncached-encoders", again, tables=captured())
     assert finding.severity is Severity.WARNING

@@ -40,6 +40,6 @@ def _measure_other_work(encoder: ReplayEncoder) -> float:
     """Return the highest occupancy of a stage that the encoder itself did not run."""
     highest = 0.0
     for occupancy, invocations in _STAGES.items():
-        if encoder.cells.get(invocations, 0.0) == 0:
+        if encoder.cells.get(invocations) == 0:  # a missing count accuses nobody
             highest = max(highest, encoder.cells.get(occupancy, 0.0))
     return highest

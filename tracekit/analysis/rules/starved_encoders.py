@@ -15,7 +15,7 @@ _LAUNCH = "Compute Shader Launch Limiter"
 _TARGET = "Occupancy Manager Target"
 _BUSY_KINDS = (CounterKind.UTILIZATION, CounterKind.LIMITER)
 _UNITS = frozenset(Group) - {Group.LAUNCH}
-_LONE = 0.01  # an occupancy of one threadgroup or two on a whole GPU
+_LONE = 0.01  # an occupancy that a long tail can also have
 _HELD_BACK = 0.85  # the target below which the occupancy manager holds threads back
 _LAUNCHING = 0.10  # the launch limiter below which nothing waits to be launched
 

@@ -146,6 +146,13 @@ def check_validation(subject: ExaminedProgram) -> CheckAnswer:
             f"{processes.exit_words(plain_run.exit_status)}. Its last line is: {_final_line(run)}",
             log=str(run.stderr),
         )
+    if run.is_over_limit:
+        return CheckAnswer(
+            Status.ABSTAINED,
+            "Nothing was reported up to the time limit, and validation is slow; give more time.",
+            subject.command(f"doctor --symptom {subject.symptom} --time-limit 2m"),
+            str(run.stderr),
+        )
     for file in outputs:
         if _LAYERS_ON.search(signs.read_text(file)):
             return CheckAnswer(
@@ -249,6 +256,8 @@ def check_swap(subject: ExaminedProgram) -> CheckAnswer:
     memory = subject.plain_run.memory
     if not is_mac() and not memory.swap_total:
         return CheckAnswer(Status.NOT_APPLICABLE, "This machine has no swap.")
+    if memory.peak is None:
+        return CheckAnswer(Status.ABSTAINED, "It ended before the machine's swap could be sampled.")
     growth = max(0, memory.swap_peak - memory.swap_at_start)
     words = f"The machine's swap grew by {units.size(growth)} while it ran"
     if growth > _SWAP_NOISE:

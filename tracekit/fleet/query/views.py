@@ -171,14 +171,17 @@ class Views:
         Small tables with the same columns share a file: writing one takes longer than reading them.
         """
         number = 0
+        row_count = 0
         tables: list[pa.Table] = []
         for table in self._each_table(name):
-            is_full = sum(kept.num_rows for kept in tables) >= _ROW_GROUP
+            is_full = row_count >= _ROW_GROUP
             if tables and (is_full or not table.schema.equals(tables[0].schema)):
                 yield self._write(name, number, tables)
                 number += 1
+                row_count = 0
                 tables = []
             tables.append(table)
+            row_count += table.num_rows
         if tables:
             yield self._write(name, number, tables)
 

@@ -100,7 +100,7 @@ class DispatchMemory:
                 continue
             piece = self._read(recorded.content, recorded.length)
             place = slice(recorded.offset, recorded.offset + piece.size)
-            content = contents[key].copy()
+            content = changed.get(key, contents[key]).copy()
             if content[place].size == piece.size and not np.array_equal(content[place], piece):
                 content[place] = piece
                 changed[key] = content
