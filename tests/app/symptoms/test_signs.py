@@ -23,6 +23,10 @@ def test_words_are_not_taken_for_nan(tmp_path: Path) -> None:
         "nano nan-web banana info": False,
         "Infinity is a long word": False,
         "to infinity": False,
+        "no nan found": False,
+        "is nan: False": False,
+        "Checking for NaN... none": False,
+        "loss is nan": True,
         "eval time = 0.00 ms / 1 runs (0.00 ms per token, inf tokens per second)": False,
     }
     for line, is_bad in lines.items():

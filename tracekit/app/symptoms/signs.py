@@ -15,10 +15,14 @@ Topic = Literal["gpu", "fallback", "memory", "validation"]
 _MOST = 64 << 20  # bytes of an output that are searched
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]*\w)")
 # As printf, C++, Python, NumPy and JSON write them. A person's name and a word of a text stay out:
-# `Nan` is neither, and `Infinity` counts after a sign that a value follows alone.
+# `Nan` is neither, and `Infinity` counts after a sign that a value follows alone. `_ABOUT_NAN` are
+# lines that speak of NaN and print none.
 _NOT_FINITE = re.compile(
     r"(?:(?<![\w.'-])[-+]?(?:nan|NaN|NAN|inf|INF)(?:\([a-z0-9]*\))?"
     r"|(?<=[=:,\[(])\s*[-+]?Infinity)(?![\w.'-]*\w)"
+)
+_ABOUT_NAN = re.compile(
+    r"\b(?:no|any|for|without|contains?)\s+(?:nan|inf)\b|\bis\s+(?:nan|inf)\s*[:=?]", re.IGNORECASE
 )
 _ONE_TOKEN = re.compile(r"inf tokens per second")  # llama.cpp, of a single token
 _LONGEST = 120  # characters of a quoted line
@@ -102,7 +106,8 @@ def find_non_finite(file: Path) -> NonFiniteLine | None:
     line_count = 0
     quoted = ""
     for number, line in enumerate(_lines(file), start=1):
-        if _NOT_FINITE.search(_ONE_TOKEN.sub("", line)):
+        numbers = _ABOUT_NAN.sub("", _ONE_TOKEN.sub("", line))
+        if _NOT_FINITE.search(numbers):
             line_count += 1
             if not quoted:
                 place = number
