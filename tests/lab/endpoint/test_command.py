@@ -79,7 +79,7 @@ def test_a_key_is_sent_on_request_alone(tracekit: Any, monkeypatch: pytest.Monke
     assert script.keys == ["", "Bearer secret"]
 
 
-def test_no_proxy_stands_before_a_local_server(
+def test_a_local_server_is_asked_without_a_proxy(
     tracekit: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")

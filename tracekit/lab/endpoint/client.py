@@ -61,7 +61,7 @@ class Endpoint:
 
     @property
     def is_local(self) -> bool:
-        """Whether the server is on this machine, so that no proxy may stand between."""
+        """Whether the server is on this machine, so that no proxy is asked."""
         return urlsplit(self.url).hostname in LOCAL_HOSTS
 
     @property
