@@ -20,8 +20,18 @@ def started_since(earlier_processes: AbstractSet[psutil.Process]) -> list[psutil
     return [
         process
         for process in running() - earlier_processes
-        if earlier_processes.isdisjoint(process.parents())
+        if _descends_from_none_of(process, earlier_processes)
     ]
+
+
+def _descends_from_none_of(
+    process: psutil.Process, earlier_processes: AbstractSet[psutil.Process]
+) -> bool:
+    """Tell whether a process that still exists has none of these as an ancestor."""
+    try:
+        return earlier_processes.isdisjoint(process.parents())
+    except psutil.NoSuchProcess:
+        return False  # it ended, and was waited for, since the list was made
 
 
 def until_gone(pid: int) -> None:
