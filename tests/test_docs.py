@@ -19,6 +19,7 @@ import symptom_page
 from command_line import iterate_commands
 from guide_rows import guides_page
 from json_documents import schema_page
+from tracekit.analysis.dispatches.quantities import MEANINGS
 from tracekit.analysis.given import recorded_tables
 from tracekit.analysis.inject import thresholds
 from tracekit.analysis.levers import Mechanism, lever_of
@@ -358,6 +359,19 @@ def test_the_keys_of_a_nights_plan_are_those_of_the_code(
     golden(file, plan_page.plan_page(page))
     assert [metric for metric in FOLLOWED if f"`{metric}`" not in page] == []
     assert STARTER.read_text() in page
+
+
+def test_the_quantities_of_a_dispatch_are_those_of_the_code(
+    golden: Callable[[Path, str], None],
+) -> None:
+    file = ROOT / "docs" / "how-to" / "check-a-dispatch.md"
+    begin = "<!-- written by tests/test_docs.py -->"
+    end = "<!-- end of quantities -->"
+    head, _, rest = file.read_text().partition(begin)
+    _, _, tail = rest.partition(end)
+    rows = [f"| `{name}` | {meaning} |\n" for name, meaning in MEANINGS.items()]
+    table = "| quantity | meaning |\n|---|---|\n" + "".join(rows)
+    golden(file, f"{head}{begin}\n\n{table}\n{end}{tail}")
 
 
 # The index of packages has another project under the name tracekit, and no metaltrace yet.

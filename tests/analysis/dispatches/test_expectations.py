@@ -1,8 +1,5 @@
 """Expectations are read from text, and compared with the facts of a dispatch."""
 
-import re
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -123,9 +120,3 @@ def test_a_wrong_expectation_is_refused(text: str, message: str) -> None:
 )
 def test_an_expectation_is_read_as_it_is_written(name: str, operator: str, value: int) -> None:
     assert str(read_expectation(f" {name} {operator} {value} ")) == f"{name}{operator}{value}"
-
-
-def test_every_quantity_is_on_the_how_to_page() -> None:
-    page = Path(__file__).parents[3] / "docs" / "how-to" / "check-a-dispatch.md"
-    described = dict(re.findall(r"^\| `([a-z_0-9]+)` \| (.+) \|$", page.read_text(), re.MULTILINE))
-    assert described == MEANINGS
