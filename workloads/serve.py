@@ -9,6 +9,8 @@ import typer
 from tracekit.workload import Step, parameters, workload
 
 Attention = Literal["paged", "gather-sdpa", "sdpa"]
+Batching = Literal["continuous", "static"]
+Order = Literal["fifo", "shortest"]
 Distribution = Literal["fixed", "uniform", "lognormal"]
 _TOKENS = 1 << 20
 
@@ -67,6 +69,12 @@ def serve(
             help="Paged; or MLX's own over pages gathered by each step, or over one piece."
         ),
     ] = "paged",
+    order: Annotated[
+        Order, typer.Option(help="First come, or fewest tokens, first served.")
+    ] = "fifo",
+    batching: Annotated[
+        Batching, typer.Option(help="Fill a free slot at once, or once the whole batch is over.")
+    ] = "continuous",
     layers: Annotated[int, typer.Option(min=1, max=256, help="Times a token attends.")] = 2,
     dtype: parameters.Dtype = "float16",
     slo_ttft: Annotated[
@@ -118,6 +126,7 @@ def serve(
         longest=server_load.longest,
         dtype=getattr(mx, dtype),
     )
+    limits = server.LatencyLimits(slo_ttft, slo_tpot, slow_tick)
     return server.serving_step(
-        server_load, shape, server.LatencyLimits(slo_ttft, slo_tpot, slow_tick), attention
+        server_load, shape, limits, attention, order=order, batching=batching
     )

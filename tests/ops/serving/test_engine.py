@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,10 +26,12 @@ MS = 1_000_000
 
 
 def scheduler_of(
-    *, slots: int = 2, blocks: int = 8, block_size: int = 4, chunk: int = 4
+    *, slots: int = 2, blocks: int = 8, block_size: int = 4, chunk: int = 4, **choices: Any
 ) -> Scheduler:
     pool = BlockPool(blocks)
-    return Scheduler(slots=slots, blocks=pool, block_size=block_size, prefill_chunk=chunk)
+    return Scheduler(
+        slots=slots, blocks=pool, block_size=block_size, prefill_chunk=chunk, **choices
+    )
 
 
 @dataclass
@@ -78,7 +81,7 @@ class Rig:
         *jobs: tuple[float, int, int],
         limits: dict[tuple[str, str], float] | None = None,
         prefill: int = 4 * MS,
-        **sizes: int,
+        **sizes: Any,
     ) -> None:
         self.device = Device(prefill)
         self.scheduler = scheduler_of(**{"slots": 4, "blocks": 32, "chunk": 8, **sizes})
@@ -131,6 +134,7 @@ def test_latency_counts_from_the_schedule_however_late_the_loop_sees_it() -> Non
     assert late.tokens[0] - late.scheduled > 199 * MS
     assert rig.results["arrival_lateness_max"].value == 99 * MS
     assert rig.results["arrival_lateness_p50"].value == 49.5 * MS
+    assert rig.results["queue_wait_p50"].value == 49.5 * MS
 
 
 def test_a_tick_without_anybody_waits_for_the_next_arrival_and_says_so() -> None:
@@ -189,15 +193,18 @@ JOBS = st.tuples(st.integers(0, 400), st.integers(1, 60), st.integers(1, 12))
     st.lists(JOBS, min_size=1, max_size=25).map(sorted),
     st.fixed_dictionaries({"slots": st.integers(1, 5), "chunk": st.integers(1, 16)}),
     st.integers(4, 24),
+    st.sampled_from(["fifo", "shortest"]),
+    st.sampled_from(["continuous", "static"]),
 )
 def test_whatever_comes_is_accounted_for(
-    jobs: list[tuple[int, int, int]], sizes: dict[str, int], blocks: int
+    jobs: list[tuple[int, int, int]], sizes: dict[str, int], blocks: int, order: str, batching: str
 ) -> None:
-    rig = Rig(*jobs, **sizes, blocks=blocks).run()
+    rig = Rig(*jobs, **sizes, blocks=blocks, order=order, batching=batching).run()
     requests = rig.requests
     assert sorted(requests) == list(range(len(jobs)))
     admitted = [requests[number].admitted for number in sorted(requests)]
-    assert sorted(filter(None, admitted)) == list(filter(None, admitted))
+    if order == "fifo":
+        assert sorted(filter(None, admitted)) == list(filter(None, admitted))
     for number, (arrival, prompt, output) in enumerate(jobs):
         request = requests[number]
         fits = -(-(prompt + output) // 4) <= blocks
@@ -250,6 +257,60 @@ def test_a_prompt_is_taken_in_pieces_and_its_end_is_the_first_token() -> None:
     assert pieces == [(0, 4), (4, 4), (8, 1), None]
     assert tokens == [0, 0, 1, 1]
     assert request.tokens == [30, 40]
+
+
+def test_a_static_batch_waits_until_the_one_before_is_over() -> None:
+    jobs = ((0, 8, 9), (0, 8, 2), (1, 8, 2))
+    continuous = Rig(*jobs, slots=2).run()
+    static = Rig(*jobs, slots=2, batching="static").run()
+    # the third request takes the slot of the second, or waits for the first as well
+    assert continuous.requests[2].admitted == max(continuous.requests[1].tokens)
+    assert static.requests[2].admitted == max(static.requests[0].tokens)
+
+
+def make_poisson_jobs(share: float, prompts: Sequence[int]) -> list[tuple[float, int, int]]:
+    """Draw arrivals for a server of one slot; each takes half a millisecond for a prompt token.
+
+    `share` is the utilization of that server, `prompts` are lengths of equal probability.
+    """
+    generator = np.random.default_rng(7)
+    service = 0.5 * float(np.mean(prompts))
+    moments = np.cumsum(generator.exponential(service / share, 5_000))
+    lengths = generator.choice(prompts, moments.size)
+    pairs = zip(moments.tolist(), lengths.tolist(), strict=True)
+    return [(moment, length, 1) for moment, length in pairs]
+
+
+def mean_wait(rig: Rig, prompt: int, jobs: Sequence[tuple[float, int, int]]) -> float:
+    """Return the mean ms from arrival to admission of the requests with such a prompt."""
+    waits: list[int] = []
+    for number, request in rig.requests.items():
+        if jobs[number][1] == prompt:
+            assert request.admitted is not None
+            waits.append(request.admitted - request.scheduled)
+    return float(np.mean(waits)) / MS
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6])
+def test_the_mean_wait_is_that_of_pollaczek_and_khinchine(share: float) -> None:
+    # M/D/1: W = share / (2 (1 - share)) of a service time
+    jobs = make_poisson_jobs(share, [8])
+    rig = Rig(*jobs, slots=1).run()
+    expected = share / (2 * (1 - share)) * 4.0
+    assert mean_wait(rig, 8, jobs) == pytest.approx(expected, rel=0.05)
+
+
+def test_the_mean_waits_of_shortest_first_are_those_of_cobham() -> None:
+    # M/G/1 without preemption: W = W0 / (1 - s), for the second class / ((1 - s) (1 - s - l)),
+    # where s and l are the shares of the classes and W0 is half the rate times the mean square
+    share = 0.5
+    jobs = make_poisson_jobs(share, [8, 40])
+    residual = share / (0.5 * 24) * (0.5 * (4.0**2 + 20.0**2)) / 2
+    shorts = share * 8 / 48
+    rig = Rig(*jobs, slots=1, order="shortest").run()
+    assert mean_wait(rig, 8, jobs) == pytest.approx(residual / (1 - shorts), rel=0.1)
+    expected = residual / ((1 - shorts) * (1 - share))
+    assert mean_wait(rig, 40, jobs) == pytest.approx(expected, rel=0.1)
 
 
 @pytest.mark.parametrize("sizes", [{"slots": 0}, {"chunk": 0}], ids=str)

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Sequence as Several
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -87,17 +87,33 @@ class TickPlan:
         return tokens
 
 
+Order = Literal["fifo", "shortest"]
+Batching = Literal["continuous", "static"]
+
+
 class Scheduler:
     """The queue, the batch and the blocks.
 
     A request waits until there is a slot, and blocks for its prompt and its whole output, so
-    that no request is ever put off again. First come, first served: a request that waits for
-    blocks holds up those behind it, however small. `slots` is the number of sequences served at a
-    time, `prefill_chunk` the limit of prompt tokens that one tick takes.
+    that no request is ever put off again. `slots` is the number of sequences served at a time,
+    `prefill_chunk` the limit of prompt tokens that one tick takes.
+
+    In the order "fifo", first come, first served, a request that waits for blocks holds up those
+    behind it, however small. "shortest" takes the request with the fewest tokens of prompt and
+    output, which a real server can only estimate; none is interrupted, and long ones may starve.
+    "continuous" batching fills a slot as soon as it is free. "static" batching admits requests only
+    once all sequences of the batch before are finished.
     """
 
     def __init__(
-        self, *, slots: int, blocks: BlockPool, block_size: int, prefill_chunk: int
+        self,
+        *,
+        slots: int,
+        blocks: BlockPool,
+        block_size: int,
+        prefill_chunk: int,
+        order: Order = "fifo",
+        batching: Batching = "continuous",
     ) -> None:
         for name, value in (("--max-seqs", slots), ("--prefill-chunk", prefill_chunk)):
             if value < 1:
@@ -109,6 +125,8 @@ class Scheduler:
         self._free_slots = list(range(slots - 1, -1, -1))
         self._block_size = block_size
         self._chunk = prefill_chunk
+        self._order = order
+        self._batching = batching
 
     @property
     def empty(self) -> bool:
@@ -128,6 +146,10 @@ class Scheduler:
     def admit(self, moment: int) -> list[RunningSequence]:
         """Give slots and blocks to as many requests as possible, from the head of the queue on."""
         admitted: list[RunningSequence] = []
+        if self._batching == "static" and self.active:
+            return admitted
+        if self._order == "shortest":
+            self.waiting = deque(sorted(self.waiting, key=_count_tokens))
         while self.waiting and self._free_slots:
             needed = self.waiting[0].job.blocks(self._block_size)
             if needed > self.blocks.free_count:
@@ -171,6 +193,16 @@ class Scheduler:
             self._free_slots.append(sequence.slot)
             self.active.remove(sequence)
         return retired
+
+
+def _percentile(times: Several[int], percent: int, absence: str) -> Measured:
+    if not times:
+        return Measured(None, "ns", "lower", absence)
+    return Measured(float(np.percentile(times, percent)), "ns", "lower", "")
+
+
+def _count_tokens(sequence: RunningSequence) -> int:
+    return sequence.job.prompt_tokens + sequence.job.output_tokens
 
 
 LONGEST_IDLE = 50_000_000
@@ -243,6 +275,7 @@ class Engine:
         self._levels: dict[str, float] = {}
         self._limits = dict(limits or {})
         self._lateness: list[int] = []
+        self._queue_waits: list[int] = []  # ns from a scheduled arrival to its admission
         self._unseen: list[RunningSequence] = []
 
     def begin(self) -> None:
@@ -270,6 +303,7 @@ class Engine:
             return TickPlan(), []
         came = self._arrivals(start)
         admitted = self._scheduler.admit(start)
+        self._queue_waits += [start - sequence.scheduled for sequence in admitted]
         self._read_levels(start)
         moment = start
         if came or admitted:
@@ -300,8 +334,9 @@ class Engine:
         return StepReport(**vars(self._tick))
 
     def finish(self) -> dict[str, float | Measured]:
-        """End the run; return how late arrivals were seen, and how many were still to come.
+        """End the run; return waits, and how many arrivals were still to come.
 
+        Those are how late arrivals were seen, and how long admitted requests were in the queue.
         Requests that were due but not seen are taken now, and reported as unfinished.
         """
         moment = self._clock.now()
@@ -314,15 +349,12 @@ class Engine:
             "arrivals_after_the_end": Measured(remaining_requests, "count", "neither")
         }
         for name, percent in (("p50", 50), ("p99", 99), ("max", 100)):
-            results[f"arrival_lateness_{name}"] = self._measure_lateness(percent)
+            lateness = _percentile(self._lateness, percent, "no request arrived")
+            results[f"arrival_lateness_{name}"] = lateness
+        for name, percent in (("p50", 50), ("p99", 99)):
+            wait = _percentile(self._queue_waits, percent, "no request was admitted")
+            results[f"queue_wait_{name}"] = wait
         return results
-
-    def _measure_lateness(self, percent: int) -> Measured:
-        """Return a percentile of how late arrivals were seen."""
-        if not self._lateness:
-            return Measured(None, "ns", "lower", "no request arrived")
-        lateness = float(np.percentile(self._lateness, percent))
-        return Measured(lateness, "ns", "lower", "")
 
     def leave(self) -> StepReport:
         """Report the requests that have arrived, or were due, and are not complete."""

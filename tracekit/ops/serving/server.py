@@ -18,8 +18,10 @@ from tracekit.ops.attention.problem import DecodeProblem, check_heads, dense_ref
 from tracekit.ops.cache.caches import BlockPool
 from tracekit.ops.kernels import LEAST_BUFFER, noting_launches, require_memory, specializations
 from tracekit.ops.serving.engine import (
+    Batching,
     Chunk,
     Engine,
+    Order,
     RunningSequence,
     Scheduler,
     TickPlan,
@@ -407,11 +409,14 @@ def serving_step(
     shape: ModelShape,
     limits: LatencyLimits,
     attention: Attention = "paged",
+    *,
+    order: Order = "fifo",
+    batching: Batching = "continuous",
 ) -> Step:
     """Make the step of a server that serves a load; measure its cost and check its results.
 
     `attention` is paged, or MLX's own over pages that each step gathers ("gather-sdpa") or over a
-    cache in one piece ("sdpa"); the schedule is the same.
+    cache in one piece ("sdpa"); the schedule of arrivals is the same.
     """
     jobs = draw_schedule(load)
     clock = WorkloadClock()
@@ -429,6 +434,8 @@ def serving_step(
         blocks=BlockPool(shape.blocks),
         block_size=shape.block_size,
         prefill_chunk=shape.chunk,
+        order=order,
+        batching=batching,
     )
     levels = _levels(shape, limits)
     rehearsal = rehearse(model)
