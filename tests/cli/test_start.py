@@ -21,8 +21,8 @@ BUDGETS: dict[str, tuple[int, tuple[str, ...]]] = {
     "nightly history --history none.db": (60, (*FRAMES, "lxml", *PAGES)),
     "tables RUN": (105, (*PAGES, *STORES, "psutil")),
     "query 'select 1' RUN": (205, (*PAGES, "sqlalchemy", "psutil")),
-    "analyze RUN": (263, (*STORES, "tracekit.pages.render", "tracekit.record.recorders")),
-    "report RUN": (300, (*STORES, "tracekit.record.recorders")),
+    "analyze RUN": (264, (*STORES, "tracekit.pages.render", "tracekit.record.recorders")),
+    "report RUN": (301, (*STORES, "tracekit.record.recorders")),
 }
 _PROGRAM = (
     "import json, sys\n"

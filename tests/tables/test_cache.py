@@ -18,9 +18,9 @@ import pytest
 
 from bundle_writer import Process, write_bundle
 from small_bundle import PYTHON, SERVER, intervals, ticks
+from tracekit.base import stamps
 from tracekit.base.errors import InputError
 from tracekit.tables import cache as caching
-from tracekit.tables import place as stamps
 from tracekit.tables.bundle.errors import BundleError
 from tracekit.tables.cache import (
     READER_VERSION,

@@ -1,15 +1,9 @@
-"""Which table of a trace is meant: its place, a choice among several, how young a file is."""
-
-from dataclasses import replace
-
-import pytest
+"""Which table of a trace is meant: its place, a choice among several."""
 
 from tracekit.tables.place import (
     Choice,
-    Stamp,
     TablePlace,
     attributes_of,
-    lasting,
     place_of,
     tables_at,
 )
@@ -58,12 +52,3 @@ def test_a_choice_allows_everything_it_does_not_exclude() -> None:
         (Choice(attributes={"c": ""}), False),
     ):
         assert choice.allows(TablePlace(1, 4), {"a": "1", "b": "2"}) is allowed
-
-
-@pytest.mark.parametrize("part", ["modified", "changed"])
-def test_a_stamp_lasts_from_two_seconds_on(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    current_time = 10_000_000_000
-    monkeypatch.setattr("tracekit.tables.place.time.time_ns", lambda: current_time)
-    old = replace(Stamp(1, 0, 0, 7), **{part: current_time - 2_000_000_000})
-    assert lasting(old) == old
-    assert lasting(replace(old, **{part: current_time - 1_999_999_999})) is None

@@ -14,6 +14,7 @@ from . import programs as programs
 from . import redaction as redaction
 from . import shared_lock as shared_lock
 from . import stages as stages
+from . import stamps as stamps
 from . import streams as streams
 from . import system as system
 from . import tolerances as tolerances

@@ -12,7 +12,6 @@ from .bench.run import run_bench as run_bench
 from .bench.tune import explain_default_launch as explain_default_launch
 from .bench.tune import tune as tune
 from .bench.tune import tuning_document as tuning_document
-from .msl.emulation import emulation as emulation
 from .msl.program import ThreadOrder as ThreadOrder
 from .verification import shipped as shipped
 from .verification import verify as verify

@@ -30,6 +30,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracekit.base import InputError, RecordingError, documents, files
+from tracekit.base.stamps import Stamp, lasting, stamp
 from tracekit.tables.direct import Listed, Stored, TableRef
 from tracekit.tables.drift import ReadNotes
 from tracekit.tables.export_files import PARQUET
@@ -37,7 +38,7 @@ from tracekit.tables.exports import ExportIndex, index
 from tracekit.tables.headers import TableHeader
 from tracekit.tables.layout import frame_of
 from tracekit.tables.losses import EncodingEvidence, Flaw, Loss, Severity, collecting, report
-from tracekit.tables.place import OPEN, Choice, Stamp, lasting, stamp, xpath_of
+from tracekit.tables.place import OPEN, Choice, xpath_of
 from tracekit.tables.pruned import PrunedExport, find_pruned_exports
 from tracekit.tables.table_files import file_name, symbol_files
 from tracekit.tables.toc import Toc

@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 import pandas as pd
 
 from tracekit.base import InputError, Recording
+from tracekit.base.stamps import Stamp, stamp
 from tracekit.tables import captures
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.container.files import Files
@@ -24,7 +25,7 @@ from tracekit.tables.bundle.container.store import TableStore, run_folder, store
 from tracekit.tables.bundle.errors import name_bundle
 from tracekit.tables.bundle.run_info import worded_attributes
 from tracekit.tables.losses import Loss
-from tracekit.tables.place import Choice, Stamp, TablePlace, describe_table, stamp, tables_at
+from tracekit.tables.place import Choice, TablePlace, describe_table, tables_at
 from tracekit.tables.toc import Toc, TocTable
 
 SUFFIX = ".trace"

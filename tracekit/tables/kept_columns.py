@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracekit.base import RecordingError, documents, files
+from tracekit.base.stamps import lasting, stamp
 from tracekit.tables.cache import (
     CachedTable,
     CacheNote,
@@ -29,7 +30,6 @@ from tracekit.tables.cache import (
 )
 from tracekit.tables.joins import Made
 from tracekit.tables.normalize import dtype_of
-from tracekit.tables.place import lasting, stamp
 from tracekit.tables.schema import ColumnKind, Schema, SchemaSource
 from tracekit.tables.schemas import DECLARATIONS
 

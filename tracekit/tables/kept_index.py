@@ -16,12 +16,13 @@ from pathlib import Path
 import msgspec
 
 from tracekit.base import InputError, RecordingError, documents
+from tracekit.base.stamps import lasting, stamp
 from tracekit.tables.direct import RECORDS, Listed, Stored, is_bundle
 from tracekit.tables.exports import ExportIndex, group_by_schema, index
 from tracekit.tables.headers import TableHeader
 from tracekit.tables.losses import Loss
 from tracekit.tables.notes import DirectNote
-from tracekit.tables.place import TablePlace, lasting, stamp
+from tracekit.tables.place import TablePlace
 from tracekit.tables.toc import Toc
 
 _log = logging.getLogger(__name__)

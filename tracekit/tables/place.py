@@ -6,41 +6,11 @@ attributes are the same: each is a table of its own. One of several can be taken
 choice only if all others are empty.
 """
 
-import os
 import re
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from tracekit.tables.toc import Toc, TocTable
-
-_YOUNG = 2_000_000_000  # ns; coarser than the clock of any file system in use
-
-
-@dataclass(frozen=True)
-class Stamp:
-    """The properties that change with a file: size, times of change in ns, and inode."""
-
-    size: int
-    modified: int
-    changed: int
-    inode: int
-
-
-def stamp(path: Path | str) -> Stamp:
-    """Return the stamp of a file."""
-    status = os.stat(path)  # noqa: PTH116  path objects take longer, and there are thousands
-    return Stamp(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-
-
-def lasting(mark: Stamp) -> Stamp | None:
-    """Return the stamp, or None if the file is so young that a change might not alter it."""
-    latest_change = max(mark.modified, mark.changed)
-    if time.time_ns() - latest_change < _YOUNG:
-        return None
-    return mark
-
 
 _PLACE = re.compile(r"/run\[(\d+)\].*/table\[(\d+)\]")
 

@@ -4,9 +4,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from tracekit.base import InputError
+from tracekit.base.stamps import Stamp
 from tracekit.tables.captures.capture import FrameCapture
 from tracekit.tables.captures.place import stamp_capture
-from tracekit.tables.place import Stamp
 
 
 def open_capture(bundle: Path) -> FrameCapture:

@@ -5,7 +5,7 @@ Each reading command asks whether a path is a capture, so nothing here imports t
 
 from pathlib import Path
 
-from tracekit.tables.place import Stamp, stamp
+from tracekit.base.stamps import Stamp, stamp
 
 SUFFIX = ".gputrace"
 
