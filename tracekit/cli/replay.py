@@ -26,6 +26,14 @@ Template = Annotated[str, option("ARGS", 'Template arguments: "float16_t, 128".'
 Partial = Annotated[
     bool, flag("--partial", "Accept a FILE.metal that leaves elements of its outputs unwritten.")
 ]
+After = Annotated[
+    bool,
+    flag(
+        "--after",
+        "Recorded contents are of after the work, or the program had done the same work before: "
+        "a difference counts.",
+    ),
+]
 Bound = Annotated[
     float | None,
     typer.Option(min=0, help="Error allowed, relative.  [default: by the type of the output]"),
@@ -42,6 +50,7 @@ def replay(
     constant: Constant = None,
     include: Include = None,
     partial: Partial = False,
+    after: After = False,
     bound: Bound = None,
     lenient: Lenient = False,
     time_limit: TimeLimit = "60s",
@@ -53,6 +62,9 @@ def replay(
     of threads, with every access to a buffer checked. Its result is compared with the recorded
     contents, of which only counts and errors are shown. The source is compiled and run as a program
     of yours: replay captures that you trust.
+
+    Contents that were recorded once may be of before the work, so a difference from them decides
+    nothing without --after.
 
     Exit code 0: the result is the recorded one; 1: it differs, or there is a defect; 3: there is no
     compiler; 4: the capture does not decide it.
@@ -66,7 +78,7 @@ def replay(
         patience=workload.plan.seconds(time_limit),
         includes=tuple(include or ()),
     )
-    choices = lab.replay.ReplayChoices(dispatch, source, partial, launch)
+    choices = lab.replay.ReplayChoices(dispatch, source, partial, after, launch)
     with app.checking.reading_capture(capture) as bundle, console.progress("replay"):
         replayed = lab.replay.replay_dispatch(bundle, choices)
     # a zip file was read from a folder that is gone now

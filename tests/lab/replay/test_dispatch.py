@@ -39,6 +39,8 @@ STORE = "out[i] = tile[31 - lane] + tile[lane] - 2 * x;"
 RESULT = [2.0 * (i // 32 * 32 + 31 - i % 32) for i in range(96)]
 """The result of the kernel in its 96 threads, three threadgroups of 32."""
 RECORDED = struct.pack("<96f", *RESULT) + bytes(1024 - 4 * 96)
+BEFORE = struct.pack("<256f", *range(256))
+"""Contents of the output that another program left."""
 DISPATCH = call(0xC132, "C@3ul@3ul", ENCODER, (100, 1, 1), (32, 1, 1), stack=(0x110, 0x200))
 TARGET = call(0xC132, "C@3ul@3ul", ENCODER, (96, 1, 1), (32, 1, 1))
 
@@ -102,7 +104,10 @@ def test_a_result_is_the_recorded_one(replayed: Replayed) -> None:
 
 
 PLANTED = {
-    "a wrong number": (BODY + STORE.replace("- 2 * x", "- 3 * x"), "Differs: "),
+    "a wrong number": (
+        BODY + STORE.replace("- 2 * x", "- 3 * x"),
+        "Differs: 1 of 96 written elements of out are equal to the bit, largest error ",
+    ),
     "a missing barrier": (
         "float x = i; tile[lane] = 2 * x; " + STORE.replace("lane]", "lane & 31]"),
         "Defect, same answer in all orders",
@@ -129,9 +134,53 @@ PLANTED = {
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_wrong_kernel_is_found(replayed: Replayed, name: str) -> None:
     body, words = PLANTED[name]
-    replay = replayed(make_capture(), body)
+    made = record_by_command_buffer(make_capture(), BEFORE)
+    replay = replayed(made, body)
     assert replay.outcome in {ReplayOutcome.DIFFERS, ReplayOutcome.DEFECT}, replay.verdict
     assert any(replay.verdict.startswith(lead) for lead in words.split("|")), replay.verdict
+
+
+WRONG = PLANTED["a wrong number"][0]
+
+
+def test_a_difference_from_contents_recorded_once_decides_nothing(replayed: Replayed) -> None:
+    # contents of before the work, and a kernel that is right: the same difference
+    right = replayed(make_capture(recorded=BEFORE))
+    assert right.outcome is ReplayOutcome.UNDECIDED
+    assert right.verdict == (
+        "Not decided: 0 of 96 written elements of out are equal to the bit, largest error 1.3 of "
+        "1e-05 allowed, but one content of out was recorded, perhaps that before the work."
+    )
+    assert "--after, if the program had done the same work before" in right.reading
+
+
+def test_a_difference_counts_if_contents_are_known_to_be_of_after(
+    replayed: Replayed, tmp_path: Path
+) -> None:
+    wrong = replayed(make_capture(), WRONG, after=True)
+    assert wrong.outcome is ReplayOutcome.DIFFERS
+    assert wrong.verdict.startswith("Differs: 1 of 96 written elements of out")
+    zeros = tmp_path / "zeros"
+    zeros.mkdir()
+    cleared = bytes(4 * 96) + b"\x01" * (1024 - 4 * 96)
+    bundle = make_capture(recorded=cleared).write(zeros / "made.gputrace")
+    assert replay_dispatch(bundle, ReplayChoices()).outcome is ReplayOutcome.UNDECIDED
+    assert replay_dispatch(bundle, ReplayChoices(after=True)).outcome is ReplayOutcome.DIFFERS
+
+
+def test_zeros_that_the_command_buffer_recorded_may_be_of_before(replayed: Replayed) -> None:
+    # the program cleared its output within the capture, and the kernel is right
+    replay = replayed(record_by_command_buffer(make_capture(recorded=bytes(1024)), BEFORE))
+    assert replay.outcome is ReplayOutcome.UNDECIDED
+    assert "contents of out are zeros, perhaps those before the work" in replay.verdict
+
+
+def test_the_closer_of_two_contents_is_named(replayed: Replayed) -> None:
+    replay = replayed(record_by_command_buffer(make_capture(), BEFORE), WRONG)
+    assert replay.reading == (
+        "Two different contents of out were recorded, and neither is the result; those of the "
+        "command buffer are closer."
+    )
 
 
 @pytest.mark.parametrize(("partial", "outcome"), [(False, "not decided"), (True, "agrees")])
@@ -162,8 +211,7 @@ def record_by_command_buffer(made: MadeCapture, before: bytes) -> MadeCapture:
 
 
 def test_contents_of_before_and_after_are_distinguished(replayed: Replayed) -> None:
-    before = struct.pack("<256f", *range(256))
-    made = record_by_command_buffer(make_capture(), before)
+    made = record_by_command_buffer(make_capture(), BEFORE)
     replay = replayed(made)
     assert replay.outcome is ReplayOutcome.AGREES
     assert len(replay.comparisons) == 4
@@ -200,7 +248,7 @@ def test_one_content_of_a_buffer_that_is_read_and_written_decides_nothing(
 def test_a_difference_decides_nothing_if_another_dispatch_writes_too(replayed: Replayed) -> None:
     made = make_capture()
     made.calls.insert(made.calls.index(TARGET), TARGET)
-    replay = replayed(made, PLANTED["a wrong number"][0], dispatch=1)
+    replay = replayed(made, WRONG, dispatch=1)
     assert replay.outcome is ReplayOutcome.UNDECIDED
     assert "other dispatches may write the same buffers (0)" in replay.verdict
 
@@ -293,7 +341,9 @@ def test_a_source_that_reaches_into_the_process_is_not_run(replayed: Replayed, l
     made = make_capture()
     source = line.encode() + b"\n" + write_kernel(BODY + STORE)
     made.packed[METALLIB] = small_capture({PATH: source}).packed[METALLIB]
-    with pytest.raises(InputError, match="which Metal does not have; it was not run"):
+    with pytest.raises(
+        InputError, match="could call functions of tracekit's process; it was not run"
+    ):
         replayed(made)
 
 
@@ -357,8 +407,12 @@ def test_the_command_has_exit_codes_and_no_contents(
     assert json.loads(printed)["outcome"] == "agrees"
     assert "126" not in printed, "an element of the output"
     wrong = tmp_path / "wrong.metal"
-    wrong.write_bytes(write_kernel(PLANTED["a wrong number"][0]))
-    assert run("kernel", "replay", bundle, "--source", wrong) == 1
+    wrong.write_bytes(write_kernel(WRONG))
+    assert run("kernel", "replay", bundle, "--source", wrong) == 4
+    captured = capsys.readouterr()
+    assert "but one content of out was recorded" in captured.err
+    assert "To decide it: --after" in captured.out
+    assert run("kernel", "replay", bundle, "--source", wrong, "--after") == 1
     wrong.write_bytes(write_kernel("if (lane > 99) out[i] = 0;"))
     assert run("kernel", "replay", bundle, "--source", wrong) == 4
 
@@ -393,26 +447,52 @@ def test_real_captures_agree_and_a_changed_kernel_does_not(
     text = (bundle.parent / f"{name}.metal").read_text()
     file = tmp_path / "wrong.metal"
     file.write_text(text.replace(wrong[0], wrong[1]))
-    replay = replay_dispatch(bundle, ReplayChoices(source=file))
+    # the captured program had run the kernel before, on the same inputs
+    replay = replay_dispatch(bundle, ReplayChoices(source=file, after=True))
     assert replay.outcome is ReplayOutcome.DIFFERS, replay.verdict
+    replay = replay_dispatch(bundle, ReplayChoices(source=file))
+    assert replay.outcome is ReplayOutcome.UNDECIDED, replay.verdict
+
+
+def halve_buffer(statement: str, x: int, out: int, recorded: bytes) -> MadeCapture:
+    """Return a capture of a kernel with `x` and `out` at offsets of one buffer of 256 floats."""
+    text = (
+        "#include <metal_stdlib>\nusing namespace metal;\n"
+        "kernel void probe(const device float* x [[buffer(0)]], device float* out [[buffer(1)]],\n"
+        f"    uint i [[thread_position_in_grid]]) {{ {statement} }}\n"
+    )
+    made = make_capture()
+    made.packed[METALLIB] = small_capture({PATH: text.encode()}).packed[METALLIB]
+    made.plain["MTLBuffer-5-0"] = recorded
+    bind_out = call(0xC030, "Ctulul", ENCODER, OUT, 0, 0, stack=(0x10C, 0x200))
+    made.calls[made.calls.index(bind_out)] = call(0xC030, "Ctulul", ENCODER, OUT, x, 0)
+    bind_count = call(0xC030, "Ctulul", ENCODER, COUNT, 0, 1, stack=(0x10C, 0x200))
+    made.calls[made.calls.index(bind_count)] = call(0xC030, "Ctulul", ENCODER, OUT, out, 1)
+    made.calls[made.calls.index(TARGET)] = call(
+        0xC132, "C@3ul@3ul", ENCODER, (128, 1, 1), (32, 1, 1)
+    )
+    return made
+
+
+@pytest.mark.parametrize(
+    ("statement", "factor"), [("out[i] = x[i];", 1), ("out[i] = 2 * x[i];", 2)]
+)
+def test_an_input_behind_an_output_in_one_buffer_stays(
+    replayed: Replayed, statement: str, factor: int
+) -> None:
+    products = [factor * number for number in range(1, 129)]
+    recorded = struct.pack("<256f", *products, *range(1, 129))
+    replay = replayed(halve_buffer(statement, 512, 0, recorded))
+    assert replay.outcome is ReplayOutcome.AGREES, replay.verdict
+    (argument,) = replay.arguments
+    assert (argument.elements, argument.written, argument.dependent) == (256, 128, 0)
+    assert replay.comparisons[0].equal == 128
 
 
 def test_arguments_of_one_buffer_share_its_memory(replayed: Replayed) -> None:
     # the second half of a buffer becomes twice its first half
-    text = (
-        b"#include <metal_stdlib>\nusing namespace metal;\n"
-        b"kernel void probe(const device float* x [[buffer(0)]], device float* out [[buffer(1)]],\n"
-        b"    uint i [[thread_position_in_grid]]) { out[i] = 2 * x[i]; }\n"
-    )
-    made = make_capture()
-    made.packed[METALLIB] = small_capture({PATH: text}).packed[METALLIB]
-    made.plain["MTLBuffer-5-0"] = struct.pack("<256f", *range(128), *range(0, 256, 2))
-    bind_count = call(0xC030, "Ctulul", ENCODER, COUNT, 0, 1, stack=(0x10C, 0x200))
-    made.calls[made.calls.index(bind_count)] = call(0xC030, "Ctulul", ENCODER, OUT, 512, 1)
-    made.calls[made.calls.index(TARGET)] = call(
-        0xC132, "C@3ul@3ul", ENCODER, (128, 1, 1), (32, 1, 1)
-    )
-    replay = replayed(made)
+    recorded = struct.pack("<256f", *range(128), *range(0, 256, 2))
+    replay = replayed(halve_buffer("out[i] = 2 * x[i];", 0, 512, recorded))
     assert replay.outcome is ReplayOutcome.AGREES, replay.verdict
     (argument,) = replay.arguments
     assert (argument.name, argument.elements, argument.written) == ("out", 128, 128)

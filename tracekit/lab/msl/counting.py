@@ -67,7 +67,9 @@ def compile_counted(kernel: KernelText) -> KernelProgram:
         compiler.run(*plain, "-shared", *files, folder=folder)
 
     path = make_once("so", f"{_RULES}\n{text}", compiler, make)
-    return KernelProgram(kernel, parameters, Library(path), code, checked=False)
+    program = KernelProgram(kernel, parameters, Library(path), code, checked=False)
+    program.counters = COUNTERS
+    return program
 
 
 _counting: ContextVar[bool] = ContextVar("counting", default=False)
@@ -92,9 +94,7 @@ def compile_as_asked(kernel: KernelText, *, checked: bool) -> KernelProgram:
     """Compile a kernel; it counts its operations in `counting_operations` unless it is checked."""
     if checked or not is_counting():
         return compile_kernel(kernel, checked=checked)
-    program = compile_counted(kernel)
-    program.counters = COUNTERS
-    return program
+    return compile_counted(kernel)
 
 
 def _find_clang() -> Compiler:

@@ -2,7 +2,7 @@
 
 import ctypes
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from ctypes import POINTER, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -212,6 +212,7 @@ class _BoundArrays:
     def __init__(self) -> None:
         self.table: list[_BufferStruct] = []
         self.touched: dict[str, Array] = {}
+        self._sizes: dict[str, int] = {}
         self._held: list[Array] = []
         self._copies: list[tuple[str, Array, Array, Array]] = []
 
@@ -235,9 +236,16 @@ class _BoundArrays:
             word_count = array.nbytes // 64 + 1
             bits = np.zeros(word_count, np.uint64)
             self.touched[parameter.name] = bits
+            self._sizes[parameter.name] = array.nbytes
             touched = bits.ctypes.data
         self.table[parameter.index] = _BufferStruct(array.ctypes.data, array.nbytes, touched)
         self._held.append(array)
+
+    def list_touched(self) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+        """Yield the name of each buffer of a checked launch, and a mask of its touched bytes."""
+        for name, bits in self.touched.items():
+            mask = np.unpackbits(bits.view(np.uint8), bitorder="little")
+            yield name, mask.view(np.bool_)[: self._sizes[name]]
 
     def write_back(self) -> str:
         """Copy the results to the arrays; return the name of a buffer that was overrun, or ""."""
@@ -357,10 +365,6 @@ class KernelProgram:
         whole = octets.size // dtype.itemsize * dtype.itemsize
         return octets[:whole].view(dtype)
 
-    def take_counter(self, name: str) -> int:
-        """Return a counter of a program that was compiled with it, and set it to 0."""
-        return self._library.take_counter(name)
-
     def _compiled_type(self, parameter: Parameter) -> _Type:
         index = self.parameters.index(parameter)
         return self._library.entry.parameters[index]
@@ -377,6 +381,7 @@ class KernelProgram:
         lenient: bool = False,
         patience: float = 600.0,
         fill: int = POISON,
+        touched: dict[str, NDArray[np.bool_]] | None = None,
     ) -> Statistics:
         """Run the kernel over a grid; it writes into the arrays.
 
@@ -384,7 +389,8 @@ class KernelProgram:
         that the kernel declares (the bits of bfloat16, which numpy lacks, as uint16). `grid` is in
         threads, as for `dispatchThreads`: the last threadgroups may be smaller. `threadgroup_bytes`
         are sizes of threadgroup memory passed as an argument, by its number; threadgroup memory
-        starts with every byte `fill`. For the rest see `emulation`.
+        starts with every byte `fill`. A checked program leaves in `touched` a mask of the bytes of
+        each buffer that it loaded or stored. For the rest see `emulation`.
         """
         _check_sizes(grid, threadgroup)
         bound = self._bound(buffers)
@@ -400,13 +406,15 @@ class KernelProgram:
         request.held = bound  # its arrays, as long as anything can run
         counts, message = self._library.run(request, patience)
         overrun_name = bound.write_back()
+        if touched is not None:
+            touched.update(bound.list_touched())
         if message:
             raise self._error(message, patience)
         if overrun_name:
             raise KernelError(
                 f"{self.kernel.file} writes outside the buffer {overrun_name!r}.", hint=_WHERE
             )
-        operation_counts = map(self.take_counter, self.counters.values())
+        operation_counts = map(self._library.take_counter, self.counters.values())
         return replace(
             self._statistics(counts, bound),
             grid=grid,

@@ -1,5 +1,6 @@
 """Judge a replay: does the result fit the recorded contents, and which of them?"""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -15,11 +16,18 @@ _LISTED = 5  # numbers in a sentence
 
 @dataclass(frozen=True)
 class ReplayDoubts:
-    """Reasons to doubt a comparison."""
+    """Reasons to doubt a comparison.
+
+    With `is_after`, the user answers for recorded contents: they are of after the work.
+    `blank_arguments` are those whose last recorded contents are zeros where the kernel writes,
+    `lone_arguments` those of which no two different contents were recorded there.
+    """
 
     is_blank: bool
     is_partial_allowed: bool
+    is_after: bool
     blank_arguments: tuple[str, ...]
+    lone_arguments: tuple[str, ...]
     other_writers: tuple[int, ...]
 
 
@@ -54,8 +62,13 @@ def judge_replay(replayed: DispatchReplay, doubts: ReplayDoubts) -> DispatchRepl
     )
 
 
-def _leave_undecided(replayed: DispatchReplay, reason: str) -> DispatchReplay:
-    return replace(replayed, outcome=ReplayOutcome.UNDECIDED, verdict=f"Not decided: {reason}.")
+def _leave_undecided(replayed: DispatchReplay, reason: str, settling: str = "") -> DispatchReplay:
+    return replace(
+        replayed,
+        outcome=ReplayOutcome.UNDECIDED,
+        verdict=f"Not decided: {reason}.",
+        reading=settling,
+    )
 
 
 Pair = tuple[str, str]
@@ -75,38 +88,79 @@ def _list_fitting(comparisons: Sequence[ResultComparison]) -> list[Pair]:
 def _judge_difference(
     replayed: DispatchReplay, writing: Sequence[WrittenArgument], doubts: ReplayDoubts
 ) -> DispatchReplay:
-    worst = next(comparison for comparison in replayed.comparisons if not comparison.fits)
+    """Return the replay as one that differs, if no doubt about the recorded contents is left."""
+    closest = _list_closest(replayed.comparisons)
+    unfit = [comparison for comparison in closest if not comparison.fits]
+    worst = max(unfit or closest, key=_measure_error)
     words = _describe_comparison(worst)
-    if doubts.other_writers:
-        numbers = ", ".join(map(str, doubts.other_writers[:_LISTED]))
+    doubt = _find_doubt(replayed, writing, doubts)
+    if doubt:
+        return _leave_undecided(replayed, f"{words}, but {doubt}")
+    if doubts.is_after:
+        reading = "The recorded contents are of after the work (--after), and are not the result."
+        return _report_difference(replayed, words, reading)
+    if not unfit:
         return _leave_undecided(
             replayed,
-            f"{words}, but other dispatches may write the same buffers ({numbers}), and whether "
-            "contents were taken before or after them is not established",
+            "each output agrees with a recorded content, but not all with those of one place",
         )
     if doubts.blank_arguments:
         names = ", ".join(doubts.blank_arguments)
-        return _leave_undecided(
-            replayed,
-            f"the recorded contents of {names} are zeros, perhaps those before the work",
+        reason = f"the recorded contents of {names} are zeros, perhaps those before the work"
+        return _leave_undecided(replayed, f"{words}, but {reason}", _SETTLING)
+    if {comparison.name for comparison in unfit} <= set(doubts.lone_arguments):
+        reason = f"one content of {worst.name} was recorded, perhaps that before the work"
+        return _leave_undecided(replayed, f"{words}, but {reason}", _SETTLING)
+    reading = (
+        f"Two different contents of {worst.name} were recorded, and neither is the result; those "
+        f"of the {worst.recorded} are closer."
+    )
+    return _report_difference(replayed, words, reading)
+
+
+def _find_doubt(
+    replayed: DispatchReplay, writing: Sequence[WrittenArgument], doubts: ReplayDoubts
+) -> str:
+    """Return the reason why no difference counts, whenever contents were taken; "" without one."""
+    if doubts.other_writers:
+        numbers = ", ".join(map(str, doubts.other_writers[:_LISTED]))
+        return (
+            f"other dispatches may write the same buffers ({numbers}), and whether contents were "
+            "taken before or after them is not established"
         )
     dependent = [argument.name for argument in writing if argument.dependent]
     if dependent and len({comparison.start for comparison in replayed.comparisons}) == 1:
         names = ", ".join(dependent)
-        return _leave_undecided(
-            replayed,
-            f"{words}, but the result depends on the earlier contents of {names}, which were "
-            "recorded once: before or after the work",
+        return (
+            f"the result depends on the earlier contents of {names}, which were recorded once: "
+            "before or after the work"
         )
+    return ""
+
+
+def _report_difference(replayed: DispatchReplay, words: str, reading: str) -> DispatchReplay:
     return replace(
-        replayed,
-        outcome=ReplayOutcome.DIFFERS,
-        verdict=f"Differs: {words}.",
-        reading=(
-            "No recorded contents are the result: the kernel computes something else, or all "
-            "contents were taken before the work."
-        ),
+        replayed, outcome=ReplayOutcome.DIFFERS, verdict=f"Differs: {words}.", reading=reading
     )
+
+
+_SETTLING = (
+    "To decide it: --after, if the program had done the same work before the capture, as a warm-up "
+    "does; or a capture of a run that fills its outputs with other numbers first."
+)
+
+
+def _list_closest(comparisons: Sequence[ResultComparison]) -> list[ResultComparison]:
+    """Return the comparison with the least error of each argument."""
+    closest: dict[str, ResultComparison] = {}
+    for comparison in comparisons:
+        known = closest.get(comparison.name, comparison)
+        closest[comparison.name] = min(known, comparison, key=_measure_error)
+    return list(closest.values())
+
+
+def _measure_error(comparison: ResultComparison) -> float:
+    return math.inf if comparison.error is None else comparison.error
 
 
 def _describe_comparison(comparison: ResultComparison) -> str:

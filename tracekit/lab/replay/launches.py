@@ -8,7 +8,7 @@ import numpy as np
 from tracekit import machine, tables
 from tracekit.base import KernelError, ToolError, tolerances
 from tracekit.lab.msl.compile import compile_kernel
-from tracekit.lab.msl.counting import COUNTERS, compile_counted
+from tracekit.lab.msl.counting import compile_counted
 from tracekit.lab.msl.edits import KernelText
 from tracekit.lab.msl.program import Array, KernelProgram, Launched, Statistics, ThreadOrder
 from tracekit.lab.msl.signature import Parameter
@@ -52,6 +52,7 @@ class DispatchLauncher:
         self.kernel = kernel
         self.memory = memory
         self.statistics: Statistics | None = None
+        self._touched: dict[str, Array] = {}
         self._dispatch = dispatch
         self._launch = launch
         self._results: dict[str, dict[str, Array]] = {}
@@ -68,7 +69,10 @@ class DispatchLauncher:
 
     def _run_ordered(self, order: ThreadOrder, watched: bool) -> KernelOutput:
         state = self.memory.states[0]
-        results, statistics = self._run(state.copy_contents(), order=order, watched=watched)
+        touched = self._touched if watched else None
+        results, statistics = self._run(
+            state.copy_contents(), order=order, watched=watched, touched=touched
+        )
         if watched:
             self.statistics = statistics
         self._results[state.name] = results
@@ -91,6 +95,7 @@ class DispatchLauncher:
         watched: bool = False,
         fill: int = _ONES,
         program: KernelProgram | None = None,
+        touched: dict[str, Array] | None = None,
     ) -> tuple[dict[str, Array], Statistics]:
         """Run the kernel on contents, which it changes; return the arrays that it may write."""
         program = program or self._compile(watched=watched)
@@ -104,6 +109,7 @@ class DispatchLauncher:
             lenient=self._launch.lenient,
             patience=self._launch.patience,
             fill=fill,
+            touched=touched,
         )
         results = {parameter.name: bound[parameter.name] for parameter in _list_written(program)}
         return results, statistics
@@ -114,18 +120,24 @@ class DispatchLauncher:
         An element that keeps both is not written; one that ends differently depends on them.
         """
         program = self._compile(watched=True)
+        state = self.memory.states[0]
         with_ones = self._run_filled(program, _ONES)
         with_zeros = self._run_filled(program, _ZERO)
+        starts = self.memory.bind(program, state.contents)
         effects: list[DispatchEffect] = []
         for parameter in _list_written(program):
-            result = self._results[self.memory.states[0].name][parameter.name]
+            result = self._results[state.name][parameter.name]
             mask = np.ones(result.shape, np.bool_)
             dependent = mask
             if with_ones is not None and with_zeros is not None:
                 ones = _rows_of_bytes(with_ones[parameter.name])
                 zeros = _rows_of_bytes(with_zeros[parameter.name])
-                keeps = (ones == _ONES).all(axis=1) & (zeros == _ZERO).all(axis=1)
-                mask = ~keeps
+                changes = _rows_of_bytes(result) != _rows_of_bytes(starts[parameter.name])
+                used = self._find_used(program, parameter).reshape(ones.shape)
+                keeps_ones = (ones == _ONES) | ~used
+                keeps_zeros = (zeros == _ZERO) | ~used
+                keeps = keeps_ones.all(axis=1) & keeps_zeros.all(axis=1)
+                mask = (used.any(axis=1) & ~keeps) | changes.any(axis=1)
                 dependent = mask & (ones != zeros).any(axis=1)
             argument = WrittenArgument(
                 parameter.name,
@@ -138,13 +150,38 @@ class DispatchLauncher:
             effects.append(DispatchEffect(parameter, argument, mask))
         return effects
 
+    def _find_used(self, program: KernelProgram, parameter: Parameter) -> Array:
+        """Return a mask of the bytes of an argument that the kernel loads or stores through it.
+
+        Accesses through a reference are not watched: then these are all bytes that no other
+        argument uses.
+        """
+        touched = self._touched[parameter.name]
+        place = self.memory.ranges.get(parameter.index)
+        if place is None or not parameter.is_reference:
+            return touched
+        content = self.memory.states[0].contents[place.key]
+        used = np.ones(content.size, np.bool_)
+        for other in program.parameters:
+            other_place = self.memory.ranges.get(other.index)
+            if other.kind != "buffer" or other is parameter or other_place is None:
+                continue
+            if other_place.key == place.key:
+                other_touched = self._touched[other.name]
+                used[other_place.start :][: other_touched.size] &= ~other_touched
+        return used[place.start :][: touched.size]
+
     def _run_filled(self, program: KernelProgram, octet: int) -> dict[str, Array] | None:
-        """Run with one byte in all that the kernel may write; None if it cannot run so."""
+        """Run with one byte in all that the kernel uses of its outputs; None if it cannot run so.
+
+        Other parts of an output's buffer may be inputs, and stay.
+        """
         contents = self.memory.states[0].copy_contents()
         for parameter in _list_written(program):
             place = self.memory.ranges.get(parameter.index)
             if place is not None:
-                contents[place.key][place.start :] = octet
+                used = self._find_used(program, parameter)
+                contents[place.key][place.start :][: used.size][used] = octet
         try:
             return self._run(contents, watched=True)[0]
         except KernelError:
@@ -240,25 +277,39 @@ class DispatchLauncher:
             model, least_seconds=bound.seconds, limit=str(bound.limit), unknown=tuple(reasons)
         )
 
-    def _count_operations(self) -> dict[str, int]:
+    def _count_operations(self) -> Mapping[str, int]:
         """Return the floating-point operations by type; raise ToolError without clang."""
         program = compile_counted(self.kernel)
         contents = self.memory.states[0].copy_contents()
-        self._run(contents, program=program)
-        return {kind: program.take_counter(counter) for kind, counter in COUNTERS.items()}
+        _, statistics = self._run(contents, program=program)
+        return statistics.operations
 
     def list_blank(self, effects: Sequence[DispatchEffect]) -> tuple[str, ...]:
-        """Return the arguments whose recorded contents are zeros wherever the kernel writes."""
-        program = self._compile()
+        """Return the arguments whose last recorded contents are zeros where the kernel writes."""
         names: list[str] = []
         for effect in effects:
-            is_blank = True
-            for state in self.memory.states:
-                recorded = self.memory.bind(program, state.contents)[effect.argument.name]
-                is_blank = is_blank and not _rows_of_bytes(recorded)[effect.mask].any()
-            if is_blank and effect.argument.written:
+            *_, last = self._list_recorded(effect)
+            if effect.argument.written and not last.any():
                 names.append(effect.argument.name)
         return tuple(names)
+
+    def list_lone(self, effects: Sequence[DispatchEffect]) -> tuple[str, ...]:
+        """Return the arguments of which no two states differ where the kernel writes."""
+        names: list[str] = []
+        for effect in effects:
+            first, *others = self._list_recorded(effect)
+            if all(np.array_equal(first, other) for other in others):
+                names.append(effect.argument.name)
+        return tuple(names)
+
+    def _list_recorded(self, effect: DispatchEffect) -> list[Array]:
+        """Return the bytes of the elements that the kernel writes, in each recorded state."""
+        program = self._compile()
+        pieces: list[Array] = []
+        for state in self.memory.states:
+            recorded = self.memory.bind(program, state.contents)[effect.argument.name]
+            pieces.append(_rows_of_bytes(recorded)[effect.mask])
+        return pieces
 
 
 def _count_touched(statistics: Statistics | None) -> int:

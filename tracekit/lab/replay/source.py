@@ -61,7 +61,7 @@ def find_kernel_text(
 
 
 _HOST_CODE = re.compile(r"\b(?:asm|__asm|__asm__|extern)\b")
-"""Words that lead out of a kernel into the program that runs it; no kernel of Metal needs them."""
+"""Words by which code that is compiled for this processor can call functions of the process."""
 
 
 def _refuse_host_code(text: str, name: str) -> None:
@@ -69,7 +69,8 @@ def _refuse_host_code(text: str, name: str) -> None:
     match = _HOST_CODE.search(without_strings(without_comments(text)))
     if match is not None:
         raise InputError(
-            f"The source in {name} uses {match[0]!r}, which Metal does not have; it was not run.",
+            f"The source in {name} uses {match[0]!r}, by which it could call functions of "
+            "tracekit's process; it was not run.",
             hint="--source FILE.metal runs a file that you trust.",
         )
 
