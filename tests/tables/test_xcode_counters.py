@@ -161,6 +161,15 @@ def test_negative_values_and_wrong_bytes_are_suspect(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize(("time", "is_doubted"), [("25320.8", False), ("25.3208", True)])
+def test_a_gpu_time_in_another_unit_is_suspect(tmp_path: Path, time: str, is_doubted: bool) -> None:
+    # relu of an M2: 1,051,584 bytes at 43.07 GB/s take 24.4 µs
+    names = f"GPU Time,Device Memory Bandwidth,{BYTES},Bytes Written To Device Memory"
+    frame = rows_of([exact_of(tmp_path, names, f"0,0,0,7,CB,Enc,,{time},43.07,1050240,1344")])
+    doubted = frame.dropna(subset=["suspect"])["counter"].tolist()
+    assert doubted == ["GPU Time"] * is_doubted
+
+
 def test_a_share_without_a_percent_sign_is_refused_in_the_form_that_has_them(
     tmp_path: Path,
 ) -> None:

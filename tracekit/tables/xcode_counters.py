@@ -111,6 +111,8 @@ _OF_DEVICE_MEMORY = (
 )
 _LEAST_PASSED_ON = 0.01  # of the misses of the L1 caches: a cache between them may serve the rest
 _LEAST_FROM_MEMORY = 0.1  # of the misses of the last-level cache
+_MOVED = ("Bytes Read From Device Memory", "Bytes Written To Device Memory")
+_MOST_APART = 10.0  # ratio of bytes over time to the bandwidth, far below that of two units
 _UNSEEN_BY_LAST_LEVEL = (
     "the last-level cache has less than a hundredth of what missed the L1 caches, so it was not "
     "measured here, or another cache served the rest"
@@ -473,7 +475,7 @@ def _suspects(encoders: Mapping[int, _Encoder]) -> Mapping[tuple[int, str], str]
 
 def _doubt_cells(values: Mapping[str, float]) -> Mapping[str, str]:
     """Return the reasons why cells of one encoder are not credible, by counter."""
-    reasons = dict(_doubt_memory(values))
+    reasons = {**_doubt_memory(values), **_doubt_time(values)}
     for name, value in values.items():
         reason = _doubt(name, value)
         if reason:
@@ -501,6 +503,22 @@ def _doubt_memory(values: Mapping[str, float]) -> Mapping[str, str]:
         for name in _OF_DEVICE_MEMORY:
             reasons[name] = _UNSEEN_BY_MEMORY
     return reasons
+
+
+def _doubt_time(values: Mapping[str, float]) -> Mapping[str, str]:
+    """Return why the GPU time is not in nanoseconds, by the bytes and the bandwidth, or nothing.
+
+    Xcode writes it without a unit; bytes per nanosecond are GB/s, the unit of the bandwidth.
+    """
+    moved = sum(values.get(name, 0.0) for name in _MOVED)
+    time = values.get(GPU_TIME, 0.0)
+    bandwidth = values.get(_DEVICE_MEMORY, 0.0)
+    if min(moved, time, bandwidth) <= 0:
+        return {}
+    ratio = moved / time / bandwidth
+    if 1 / _MOST_APART <= ratio <= _MOST_APART:
+        return {}
+    return {GPU_TIME: "not nanoseconds: bytes over this time are not the bandwidth of the memory"}
 
 
 def _doubt(name: str, value: float) -> str:

@@ -42,7 +42,8 @@ RELU = {
     "Buffer Write Limiter": 0.8864, "Buffer Write Utilization": 0.0867,
     "MMU Limiter": 0.4561, "Last Level Cache Limiter": 0.4786, "Kernel ALU Inefficiency": 0.0004,
     "Device Memory Bandwidth": 43.07, "Buffer L1 Miss Rate": 0.9998,
-    "Last Level Cache Miss Rate": 0.9942, "Bytes Read From Device Memory": 1_050_240.0,
+    "Last Level Cache Miss Rate": 0.9942, "Last Level Cache Bytes Read": 1_062_784.0,
+    "Bytes Read From Device Memory": 1_050_240.0,
     "Kernel Invocations": 65_536.0, "FS Occupancy": 0.0, "FS Invocations": 0.0,
 }  # fmt: skip
 DISPATCH = {
@@ -204,10 +205,58 @@ def test_misses_count_if_the_encoder_waits_for_them() -> None:
 def test_data_that_are_read_once_miss_by_their_nature() -> None:
     (finding,) = judge("uncached-encoders", RELU, tables=captured())
     assert finding.severity is Severity.NOTE
-    assert "read about as many bytes from memory as are bound" in sentence_of(finding)
+    assert "read about as many bytes as their buffers hold behind the bound offsets" in sentence_of(
+        finding
+    )
     again = RELU | {"Bytes Read From Device Memory": 4_000_000.0}
     (finding,) = judge("uncached-encoders", again, tables=captured())
     assert finding.severity is Severity.WARNING
+
+
+def test_misses_of_a_cache_are_compared_with_reads_of_the_next_level() -> None:
+    # L1 misses, the last-level cache serves the same bytes four times, memory is read once
+    served = RELU | {"Last Level Cache Miss Rate": 0.25, "Last Level Cache Bytes Read": 4_194_304.0}
+    (finding,) = judge("uncached-encoders", served, tables=captured())
+    assert finding.severity is Severity.WARNING
+    # L1 hits: only memory is asked
+    hit = served | {"Buffer L1 Miss Rate": 0.1, "Last Level Cache Miss Rate": 0.99}
+    (finding,) = judge("uncached-encoders", hit, tables=captured())
+    assert finding.severity is Severity.NOTE
+
+
+def test_bytes_in_reach_count_each_buffer_once_from_its_offset() -> None:
+    tables = captured()
+    # one buffer, bound from its start and from its middle: 1 MiB in reach, and not 1.5 or 2
+    tables["bindings"] = pd.DataFrame(
+        [BINDING, {**BINDING, "index": 1, "name": "y", "offset": 524_288}]
+    )
+    twice = RELU | {"Bytes Read From Device Memory": 1_572_864.0}
+    (finding,) = judge("uncached-encoders", twice, tables=tables)
+    assert finding.severity is Severity.WARNING
+    tables["bindings"] = pd.DataFrame([{**BINDING, "offset": 524_288}])
+    (finding,) = judge("uncached-encoders", RELU, tables=tables)
+    assert finding.severity is Severity.WARNING
+
+
+def test_shares_of_a_cost_never_exceed_the_whole() -> None:
+    frame = counters(RELU, RELU | {"GPU Time": 50_000.0}, RELU)
+    suspects = frame["place"] == 3
+    frame.loc[suspects, "suspect"] = "it cannot be"
+    replay = Given({"replay_counters": frame}, Provenance())["replay"]
+    assert replay.cost == ""
+    assert sum(encoder.weight for encoder in replay.encoders) == pytest.approx(1)
+    negative = counters(STARVED | {"Execution Cost": -0.5}, STARVED | {"Execution Cost": 1.0})
+    replay = Given({"replay_counters": negative}, Provenance())["replay"]
+    assert [encoder.weight for encoder in replay.encoders] == [0.5, 0.5]
+
+
+def test_a_gpu_time_in_another_unit_is_no_time() -> None:
+    frame = counters(RELU | {"GPU Time": 25.0})
+    frame.loc[frame["counter"] == "GPU Time", "unit"] = "µs"
+    given = Given({"replay_counters": frame}, Provenance())
+    assert "GPU Time" not in given["replay"].encoders[0].cells
+    with pytest.raises(Unavailable, match="launching or GPU time"):
+        list(inject(RULES["launch-bound-encoders"].judge, given))
 
 
 def test_spills_show_as_accesses_to_stacks_or_in_the_capture() -> None:

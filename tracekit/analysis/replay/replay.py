@@ -181,13 +181,15 @@ def replay_of(
     if replay_counters is None:
         raise NotApplicable(f"the recording has no table replay_counters: {_NONE_READ}")
     sound = replay_counters[replay_counters["suspect"].isna()]
+    is_time = sound["counter"] == GPU_TIME
+    sound = sound[~is_time | (sound["unit"] == "ns")]
     values: dict[int, dict[str, float]] = {}
     rows: list[Any] = sound.to_dict("records")
     for row in rows:
         values.setdefault(int(row["place"]), {})[str(row["counter"])] = float(row["value"])
-    weights, cost = _weigh(values, timed=is_timed(replay_counters))
     encoders: list[ReplayEncoder] = []
     heads: list[Any] = replay_counters.drop_duplicates("place").to_dict("records")
+    weights, cost = _weigh(values, len(heads), timed=is_timed(replay_counters))
     for row in sorted(heads, key=lambda head: int(head["place"])):
         place = int(row["place"])
         encoder = ReplayEncoder(
@@ -204,9 +206,13 @@ def replay_of(
 
 
 def _weigh(
-    values: Mapping[int, Mapping[str, float]], *, timed: bool
+    values: Mapping[int, Mapping[str, float]], count: int, *, timed: bool
 ) -> tuple[Mapping[int, float], str]:
-    """Return the share of each encoder, by place, and the name of the cost that is shared."""
+    """Return the share of each encoder, by place, and the name of the cost that is shared.
+
+    There are none unless each of `count` encoders has a cost: shares of some would not be
+    comparable to those of the others.
+    """
     counter = COST
     words = "execution cost"
     if timed:
@@ -217,7 +223,7 @@ def _weigh(
         if counter in cells:
             costs[place] = cells[counter]
     total = sum(costs.values())
-    if total <= 0 or len(costs) < len(values):
+    if len(costs) < count or total <= 0 or min(costs.values()) < 0:
         return {}, ""
     for place in costs:
         costs[place] /= total

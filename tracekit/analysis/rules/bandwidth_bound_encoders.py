@@ -17,7 +17,8 @@ def bandwidth_bound_encoders(
     What it looks for:
         `Device Memory Bandwidth` of Xcode's counters, in GB/s, against the bandwidth of the chip.
         It fires for encoders that reach `limit` (60 %) of it, if these hold `share` (10 %) of the
-        cost. Encoders whose cache counters contradict it are left out.
+        cost. Encoders whose cache counters contradict it are left out. The thresholds are
+        tracekit's own.
 
     Why it matters:
         At the bandwidth of the memory only fewer bytes make an encoder faster.

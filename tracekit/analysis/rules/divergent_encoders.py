@@ -20,7 +20,7 @@ def divergent_encoders(
         Xcode's counters of a GPU frame capture. It fires for encoders with a `Kernel ALU
         Inefficiency` of at least `inefficiency` (20 %), which the form with all digits has, or a
         `Control Flow Limiter` of at least `control` (50 %), which the rounded form has, if these
-        hold `share` (10 %) of the cost.
+        hold `share` (10 %) of the cost. The thresholds are tracekit's own.
 
     Why it matters:
         A simdgroup executes every way that one of its lanes takes; the other lanes wait.

@@ -18,6 +18,7 @@ def launch_bound_encoders(
         Xcode's counters of a GPU frame capture. It fires for encoders in which launching is busy or
         stalled for at least `limit` (50 %) of the time; and for dispatches with a GPU time below
         `tiny` ns (10 µs), if the counters have a time; if these hold `share` (10 %) of the cost.
+        The thresholds are tracekit's own.
 
     Why it matters:
         A launcher that works all the time starts threads that end too soon. One that is stalled

@@ -20,7 +20,8 @@ def read_bound_encoders(
     What it looks for:
         The limiters of buffers and of textures in Xcode's counters of a GPU frame capture. It fires
         for encoders in which one is at least `limit` (60 %), if these hold `share` (10 %) of the
-        cost. A low utilization of the same unit shows that it was stalled, waiting for data.
+        cost. A low utilization of the same unit shows that it was stalled, waiting for data. The
+        thresholds are tracekit's own.
 
     Why it matters:
         Many narrow accesses fill the unit although few bytes move.

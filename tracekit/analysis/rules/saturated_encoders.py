@@ -22,7 +22,8 @@ def saturated_encoders(
         The limiters of Xcode's counters of a GPU frame capture: arithmetic, instruction issue,
         control flow, caches, memory, address translation, threadgroup memory. For each unit it
         fires for encoders with a limiter of at least `limit` (80 %), if these hold `share` (10 %)
-        of the cost. Launching, buffers and textures have rules of their own.
+        of the cost. Launching, buffers and textures have rules of their own. The thresholds are
+        tracekit's own.
 
     Why it matters:
         A limiter is the time in which its unit works or is stalled. As long as one unit is the

@@ -13,7 +13,7 @@ def shared_replay(replay: CaptureReplay, *, limit: float = 0.005, share: float =
     What it looks for:
         Xcode's counters of a GPU frame capture. It is a note about encoders with fragments or
         vertices in flight, an occupancy of at least `limit` (0.5 %), although the encoder itself
-        made none, if these hold `share` (10 %) of the cost.
+        made none, if these hold `share` (10 %) of the cost. The thresholds are tracekit's own.
 
     Why it matters:
         Counters are those of the whole GPU. The window server or another program that draws takes

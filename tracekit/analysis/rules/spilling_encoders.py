@@ -14,7 +14,7 @@ def spilling_encoders(
         Xcode's counters of a GPU frame capture. It fires for encoders in which accesses to stacks
         are at least `stack` (10 %) of all L1 accesses, if these hold `share` (10 %) of the cost.
         Stacks hold spilled registers and private arrays. With the capture itself, it also fires for
-        kernels of which the compiler spilled registers.
+        kernels of which the compiler spilled registers. The thresholds are tracekit's own.
 
     Why it matters:
         A value without a register is written to memory and read back, in each thread, inside the

@@ -35,7 +35,7 @@ def starved_encoders(
         `limit` (30 %) in which every limiter and utilization stays below `busy` (50 %), launching
         left out, if these hold `share` (10 %) of the cost. The occupancy manager's target and the
         launch limiter show whether threads were held back or never launched; with the capture
-        itself, its grids, threadgroup memory and registers do.
+        itself, its grids, threadgroup memory and registers do. The thresholds are tracekit's own.
 
     Why it matters:
         A GPU hides the latency of memory behind other threads. If few are in flight and no unit is

@@ -1,5 +1,8 @@
 """`uncached-encoders`: encoders of a replay that wait for a cache that misses."""
 
+import math
+from collections.abc import Iterable
+
 from tracekit.analysis.counters import CounterKind, Group
 from tracekit.analysis.dispatches import RecordedDispatch
 from tracekit.analysis.replay import CaptureReplay, EncoderGroup, ReplayEncoder
@@ -8,9 +11,13 @@ from tracekit.tables import Severity
 
 _L1_MISSES = "Buffer L1 Miss Rate"
 _LAST_LEVEL_MISSES = "Last Level Cache Miss Rate"
-_READ = "Bytes Read From Device Memory"
+_READ_FROM = {
+    _L1_MISSES: "Last Level Cache Bytes Read",
+    _LAST_LEVEL_MISSES: "Bytes Read From Device Memory",
+}
+"""The bytes that come from the next level, by the cache that misses."""
 _WAITING = (Group.CACHE, Group.MEMORY, Group.TRANSLATION, Group.BUFFER)
-_ONCE = 1.25  # bytes read, over the bytes that are bound, up to which each byte is read once
+_ONCE = 1.25  # bytes read, over those in reach of the bindings, up to which each is read once
 
 
 def uncached_encoders(
@@ -22,8 +29,9 @@ def uncached_encoders(
         Xcode's counters of a GPU frame capture. It fires for encoders in which the L1 caches miss
         at least `misses` (50 %) of their accesses to buffers, or the last-level cache of its own,
         and in which a limiter of caches, memory, address translation or buffers is at least
-        `waiting` (50 %), if these hold `share` (10 %) of the cost. It is a note if their capture
-        shows that each byte is read only once, for then no cache can help.
+        `waiting` (50 %), if these hold `share` (10 %) of the cost. It is a note if each cache that
+        misses reads hardly more from the next level than the buffers of their capture hold behind
+        the bound offsets, for then no cache can help. The thresholds are tracekit's own.
 
     Why it matters:
         Data that are read again from the next level cost its latency and its bandwidth each time.
@@ -48,7 +56,7 @@ def uncached_encoders(
     if not uncached.encoders or uncached.share < share:
         return
     load = uncached.highest_load((CounterKind.LIMITER,), _WAITING)
-    is_read_once = _is_read_once(uncached)
+    is_read_once = _is_read_once(uncached, misses)
     severity = Severity.NOTE if is_read_once else Severity.WARNING
     counter = None
     limited = None
@@ -70,18 +78,26 @@ def uncached_encoders(
     )
 
 
-def _is_read_once(group: EncoderGroup) -> bool:
-    """Tell whether the encoders read hardly more bytes than are bound to their dispatches."""
+def _is_read_once(group: EncoderGroup, misses: float) -> bool:
+    """Tell whether no cache that misses reads much more than is in reach of the bindings."""
     for encoder in group.encoders:
-        bound = sum(map(_count_bound_bytes, encoder.dispatches))
-        if not bound or encoder.cells.get(_READ, float("inf")) > _ONCE * bound:
-            return False
+        most = _ONCE * _count_reachable_bytes(encoder.dispatches)
+        for rate, counter in _READ_FROM.items():
+            is_missing = encoder.cells.get(rate, 0.0) >= misses
+            if is_missing and encoder.cells.get(counter, math.inf) > most:
+                return False
     return True
 
 
-def _count_bound_bytes(dispatch: RecordedDispatch) -> int:
-    total = 0
-    for argument in dispatch.arguments:
-        if argument.access.startswith("read") and argument.length and argument.is_active:
-            total += argument.length
-    return total
+def _count_reachable_bytes(dispatches: Iterable[RecordedDispatch]) -> int:
+    """Return the bytes behind the lowest offset of each buffer that the dispatches may read."""
+    reaches: dict[str, int] = {}
+    for dispatch in dispatches:
+        for argument in dispatch.arguments:
+            if argument.access.startswith("read") and argument.length and argument.is_active:
+                key = f"buffer {argument.buffer}"
+                if argument.buffer is None:
+                    key = f"bytes {argument.index} of {dispatch.index}"
+                reach = argument.length - (argument.offset or 0)
+                reaches[key] = max(reach, reaches.get(key, 0))
+    return sum(reaches.values())
