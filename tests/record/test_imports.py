@@ -375,3 +375,14 @@ def test_counters_belong_to_the_only_capture_or_to_that_of_their_name(tmp_path: 
         ([decode], [], None),
     ):
         assert find_profiled_capture(bundles, files) == profiled, (bundles, files)
+
+
+def test_counters_belong_to_a_packed_capture_too(tmp_path: Path) -> None:
+    packed = tmp_path / "decode.gputrace.zip"
+    with zipfile.ZipFile(packed, "w") as file:
+        for name in ("index", "store0", "metadata"):
+            file.writestr(f"decode.gputrace/{name}", "")
+    other = tmp_path / "other.gputrace"
+    other.mkdir()
+    assert find_profiled_capture([packed], [tmp_path / "any.csv"]) == packed
+    assert find_profiled_capture([other, packed], [tmp_path / "decode.csv"]) == packed

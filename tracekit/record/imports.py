@@ -29,6 +29,7 @@ from tracekit.record.inputs import (
     ExportFiles,
     find_inputs,
     find_profiled_capture,
+    holds_capture,
     make_emptiness_error,
     name_of,
     recordings_of,
@@ -230,8 +231,7 @@ class _Import:
 
     def bundle(self, bundle: Path) -> Recording:
         """Make a run of a bundle, with a link to it, or of a zip file, which is unpacked."""
-        is_packed_capture = bundle.is_file() and unpacking.find_content(bundle) == "capture"
-        if is_packed_capture or captures.is_capture(bundle):
+        if holds_capture(bundle):
             return self.capture(bundle)
         name = name_of(bundle)
         recording = self._claim_folder(name, [bundle])

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracekit.base import InputError, UsageError
+from tracekit.base import InputError, UsageError, unpacking
 from tracekit.tables import PACKED, SUFFIX, captures, exports, is_bundle, xcode_counters
 
 _TOC = re.compile(r"(?<![^\W_])toc(?![^\W_])", re.IGNORECASE)
@@ -67,6 +67,16 @@ def _is_recording(path: Path) -> bool:
     return is_bundle(path) or (path.suffix.lower() == PACKED and path.is_file())
 
 
+def holds_capture(bundle: Path) -> bool:
+    """Return whether a bundle, packed or not, is a GPU frame capture.
+
+    Raise InputError if it is a damaged zip file.
+    """
+    if bundle.is_file():
+        return unpacking.find_content(bundle) == "capture"
+    return captures.is_capture(bundle)
+
+
 def find_profiled_capture(bundles: Sequence[Path], counters: Sequence[Path]) -> Path | None:
     """Return the GPU frame capture that counters belong to: the only one, else that of their name.
 
@@ -74,7 +84,7 @@ def find_profiled_capture(bundles: Sequence[Path], counters: Sequence[Path]) -> 
     """
     if not counters:
         return None
-    candidates = list(filter(captures.is_capture, bundles))
+    candidates = list(filter(holds_capture, bundles))
     if len(candidates) == 1:
         return candidates[0]
     stems = {file.stem for file in counters}
