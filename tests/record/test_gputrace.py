@@ -346,15 +346,34 @@ def test_a_running_process_is_captured_by_gpucapture(
 
 
 @pytest.mark.processes
-def test_without_gpucapture_or_the_switch_no_process_is_captured(
-    scenario: Callable[..., None], capturable: int, tmp_path: Path
+def test_without_gpucapture_no_process_is_captured(
+    monkeypatch: pytest.MonkeyPatch, capturable: int, tmp_path: Path
 ) -> None:
-    with pytest.raises(ToolError, match="comes with Xcode 27, and xcrun finds none here"):
+    with pytest.raises(ToolError, match="comes with Xcode 27 or macOS 27, and there is none here"):
         attach_capture(capturable, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    tool = tmp_path / "bin" / "gpucapture"
+    tool.parent.mkdir()
+    tool.write_text('#!/bin/sh\nmkdir "$7"\n')
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tool.parent), prepend=os.pathsep)
+    recording = attach_capture(capturable, tmp_path / "without xcrun")
+    assert recording.provenance().command_lines[0][0] == str(tool)
+
+
+@pytest.mark.processes
+def test_a_process_without_the_switch_is_doubted_and_gpucapture_decides(
+    scenario: Callable[..., None], tmp_path: Path
+) -> None:
     scenario(version="27A266a")
     with (
         subprocess.Popen(["cat"], stdin=subprocess.PIPE, env={"PATH": os.environ["PATH"]}) as other,
-        pytest.raises(UsageError, match="was started without MTL_CAPTURE_ENABLED=1"),
+        pytest.raises(ToolError, match="no capturable process") as caught,
     ):
         attach_capture(other.pid, tmp_path / "run")
-    assert not (tmp_path / "run").exists()
+    assert "start it anew: MTL_CAPTURE_ENABLED=1 PROGRAM" in caught.value.hint
+    (*_, doubt) = Recording(tmp_path / "run").provenance().warnings
+    assert f"Process {other.pid} was started without MTL_CAPTURE_ENABLED=1" in doubt
+    with pytest.raises(UsageError, match=f"There is no process {other.pid}"):
+        attach_capture(other.pid, tmp_path / "gone")
+    assert not (tmp_path / "gone").exists()

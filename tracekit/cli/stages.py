@@ -45,8 +45,8 @@ def capture(
     outcome. --export writes more tables as XML: those that rules need, all, or none.
 
     --gputrace makes a GPU frame capture instead of a recording: after the warm-up, Metal captures 3
-    steps, or the number that --repeats gives, into capture.gputrace, for Xcode. With --attach, the
-    gpucapture of Xcode 27 captures so many command buffers of a process that was started with
+    steps, or the number that --repeats gives, into capture.gputrace, for Xcode. With --attach,
+    Apple's gpucapture captures so many command buffers of a process that was started with
     MTL_CAPTURE_ENABLED=1. Nothing is timed and no page is written.
     """
     if gputrace:

@@ -1,8 +1,8 @@
 """GPU frame capture: a few steps of a workload, kept for Xcode to replay and to look into."""
 
 import json
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -68,29 +68,41 @@ def capture_gpu(
     """
     _check(plan, more)
     tool = ""
+    doubt = ""
     if plan.attach is not None:
-        tool = _find_gpucapture(plan.attach)
+        tool = _find_gpucapture()
+        doubt = gpucapture.doubt_process(plan.attach)
     workload_plan.require_place(plan)
     recording = workload_plan.claim_folder(plan.output, plan.name, _provenance(plan))
     with workload_plan.kept_unless_misused(recording), stages.running(recording, "record"):
         if plan.attach is not None:
-            _capture_attached(tool, plan.attach, recording, progress, timeouts)
+            _warn(recording, doubt)
+            with _explaining(doubt):
+                _capture_attached(tool, plan.attach, recording, progress, timeouts)
         else:
             _capture(plan, recording, progress, timeouts)
     return recording
 
 
-def _find_gpucapture(pid: int) -> str:
-    """Return the path of gpucapture; raise an error if it, or the process, cannot capture."""
+def _find_gpucapture() -> str:
+    """Return the path of gpucapture; raise ToolError if there is none."""
     tool = gpucapture.find_tool(run, gpucapture.NAME)
     if not tool:
         raise ToolError(
-            "A running process is captured by gpucapture, which comes with Xcode 27, and xcrun "
-            "finds none here.",
+            f"A running process is captured by gpucapture, which comes with {gpucapture.ORIGIN}, "
+            "and there is none here.",
             hint="Capture a workload with --workload, or let the program call MTLCaptureManager.",
         )
-    gpucapture.require_switch(pid)
     return tool
+
+
+@contextmanager
+def _explaining(doubt: str) -> Generator[None]:
+    """Give an error of the tool a doubt as its hint, if there is one."""
+    try:
+        yield
+    except ToolError as error:
+        raise ToolError(error.message, doubt or error.hint) from error
 
 
 def _capture_attached(
@@ -180,13 +192,18 @@ def _capture(plan: Plan, recording: Recording, progress: Progress, timeouts: Fra
 
 def _open_tables(recording: Recording) -> None:
     """Let later stages read the tables of the capture; note why, if it cannot be read."""
-    provenance = recording.provenance()
-    warnings: tuple[str, ...] = ()
     try:
         tables.leave_in_place(recording.gputrace, recording.exports)
     except InputError as error:
-        warnings = (f"The capture cannot be read: {error.message}",)
-    recording.save_provenance(replace(provenance, warnings=(*provenance.warnings, *warnings)))
+        _warn(recording, f"The capture cannot be read: {error.message}")
+
+
+def _warn(recording: Recording, warning: str) -> None:
+    """Note a warning of a run; "" is none."""
+    if warning:
+        provenance = recording.provenance()
+        warnings = (*provenance.warnings, warning)
+        recording.save_provenance(replace(provenance, warnings=warnings))
 
 
 def write_expectations(launches: Sequence[journal.KernelLaunch]) -> str:

@@ -347,7 +347,7 @@ def _frame_capture(surroundings: DoctorSurroundings) -> Iterator[MachineFact]:
         elif path:
             yield ok(f"{path}: {use}", name=name)
         else:
-            yield not_applicable("xcrun finds none; it comes with Xcode 27.", name=name)
+            yield not_applicable(f"There is none; it comes with {gpucapture.ORIGIN}.", name=name)
 
 
 def _beliefs(_: DoctorSurroundings) -> MachineFact:
