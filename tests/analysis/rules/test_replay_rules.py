@@ -250,7 +250,7 @@ def test_shares_of_a_cost_never_exceed_the_whole() -> None:
     assert [encoder.weight for encoder in replay.encoders] == [0.5, 0.5]
 
 
-def test_a_gpu_time_in_another_unit_is_no_time() -> None:
+def test_a_gpu_time_in_another_unit_is_left_out() -> None:
     frame = counters(RELU | {"GPU Time": 25.0})
     frame.loc[frame["counter"] == "GPU Time", "unit"] = "µs"
     given = Given({"replay_counters": frame}, Provenance())

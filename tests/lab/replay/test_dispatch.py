@@ -157,7 +157,7 @@ def test_a_difference_from_contents_recorded_once_decides_nothing(replayed: Repl
 def test_a_difference_counts_if_contents_are_known_to_be_of_after(
     replayed: Replayed, tmp_path: Path
 ) -> None:
-    wrong = replayed(make_capture(), WRONG, after=True)
+    wrong = replayed(make_capture(), WRONG, is_after=True)
     assert wrong.outcome is ReplayOutcome.DIFFERS
     assert wrong.verdict.startswith("Differs: 1 of 96 written elements of out")
     zeros = tmp_path / "zeros"
@@ -165,7 +165,7 @@ def test_a_difference_counts_if_contents_are_known_to_be_of_after(
     cleared = bytes(4 * 96) + b"\x01" * (1024 - 4 * 96)
     bundle = make_capture(recorded=cleared).write(zeros / "made.gputrace")
     assert replay_dispatch(bundle, ReplayChoices()).outcome is ReplayOutcome.UNDECIDED
-    assert replay_dispatch(bundle, ReplayChoices(after=True)).outcome is ReplayOutcome.DIFFERS
+    assert replay_dispatch(bundle, ReplayChoices(is_after=True)).outcome is ReplayOutcome.DIFFERS
 
 
 def test_zeros_that_the_command_buffer_recorded_may_be_of_before(replayed: Replayed) -> None:
@@ -448,7 +448,7 @@ def test_real_captures_agree_and_a_changed_kernel_does_not(
     file = tmp_path / "wrong.metal"
     file.write_text(text.replace(wrong[0], wrong[1]))
     # the captured program had run the kernel before, on the same inputs
-    replay = replay_dispatch(bundle, ReplayChoices(source=file, after=True))
+    replay = replay_dispatch(bundle, ReplayChoices(source=file, is_after=True))
     assert replay.outcome is ReplayOutcome.DIFFERS, replay.verdict
     replay = replay_dispatch(bundle, ReplayChoices(source=file))
     assert replay.outcome is ReplayOutcome.UNDECIDED, replay.verdict

@@ -81,10 +81,10 @@ def uncached_encoders(
 def _is_read_once(group: EncoderGroup, misses: float) -> bool:
     """Tell whether no cache that misses reads much more than is in reach of the bindings."""
     for encoder in group.encoders:
-        most = _ONCE * _count_reachable_bytes(encoder.dispatches)
+        read_limit = _ONCE * _count_reachable_bytes(encoder.dispatches)
         for rate, counter in _READ_FROM.items():
             is_missing = encoder.cells.get(rate, 0.0) >= misses
-            if is_missing and encoder.cells.get(counter, math.inf) > most:
+            if is_missing and encoder.cells.get(counter, math.inf) > read_limit:
                 return False
     return True
 

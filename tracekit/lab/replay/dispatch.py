@@ -26,7 +26,7 @@ class ReplayChoices:
     """The choices of a user.
 
     `source` is a file with the kernel; None takes it out of the capture. With `partial`, a kernel
-    of a file may leave elements as they were. With `after`, recorded contents are known to be those
+    of a file may leave elements as they were. With `is_after`, recorded contents are known to be
     of after the work, so that a difference from them counts. `launch` has the function, template
     arguments, function constants, folders of included files, the bound, leniency and patience.
     """
@@ -34,7 +34,7 @@ class ReplayChoices:
     dispatch: int | None = None
     source: Path | None = None
     partial: bool = False
-    after: bool = False
+    is_after: bool = False
     launch: LaunchWords = field(default_factory=LaunchWords)
 
 
@@ -99,7 +99,7 @@ def replay_dispatch(bundle: Path, choices: ReplayChoices) -> DispatchReplay:
     doubts = ReplayDoubts(
         is_blank=memory.states[0].is_blank(),
         is_partial_allowed=choices.partial or choices.source is None,
-        is_after=choices.after,
+        is_after=choices.is_after,
         blank_arguments=launcher.list_blank(effects),
         lone_arguments=launcher.list_lone(effects),
         other_writers=_list_other_writers(capture, dispatch),

@@ -154,8 +154,8 @@ def _list_closest(comparisons: Sequence[ResultComparison]) -> list[ResultCompari
     """Return the comparison with the least error of each argument."""
     closest: dict[str, ResultComparison] = {}
     for comparison in comparisons:
-        known = closest.get(comparison.name, comparison)
-        closest[comparison.name] = min(known, comparison, key=_measure_error)
+        closest_yet = closest.get(comparison.name, comparison)
+        closest[comparison.name] = min(closest_yet, comparison, key=_measure_error)
     return list(closest.values())
 
 

@@ -133,11 +133,11 @@ class DispatchLauncher:
                 ones = _rows_of_bytes(with_ones[parameter.name])
                 zeros = _rows_of_bytes(with_zeros[parameter.name])
                 changes = _rows_of_bytes(result) != _rows_of_bytes(starts[parameter.name])
-                used = self._find_used(program, parameter).reshape(ones.shape)
-                keeps_ones = (ones == _ONES) | ~used
-                keeps_zeros = (zeros == _ZERO) | ~used
+                used_bytes = self._find_used(program, parameter).reshape(ones.shape)
+                keeps_ones = (ones == _ONES) | ~used_bytes
+                keeps_zeros = (zeros == _ZERO) | ~used_bytes
                 keeps = keeps_ones.all(axis=1) & keeps_zeros.all(axis=1)
-                mask = (used.any(axis=1) & ~keeps) | changes.any(axis=1)
+                mask = (used_bytes.any(axis=1) & ~keeps) | changes.any(axis=1)
                 dependent = mask & (ones != zeros).any(axis=1)
             argument = WrittenArgument(
                 parameter.name,
@@ -161,15 +161,15 @@ class DispatchLauncher:
         if place is None or not parameter.is_reference:
             return touched
         content = self.memory.states[0].contents[place.key]
-        used = np.ones(content.size, np.bool_)
-        for other in program.parameters:
-            other_place = self.memory.ranges.get(other.index)
-            if other.kind != "buffer" or other is parameter or other_place is None:
+        mask = np.ones(content.size, np.bool_)
+        for neighbour in program.parameters:
+            other_place = self.memory.ranges.get(neighbour.index)
+            if neighbour.kind != "buffer" or neighbour is parameter or other_place is None:
                 continue
             if other_place.key == place.key:
-                other_touched = self._touched[other.name]
-                used[other_place.start :][: other_touched.size] &= ~other_touched
-        return used[place.start :][: touched.size]
+                other_touched = self._touched[neighbour.name]
+                mask[other_place.start :][: other_touched.size] &= ~other_touched
+        return mask[place.start :][: touched.size]
 
     def _run_filled(self, program: KernelProgram, octet: int) -> dict[str, Array] | None:
         """Run with one byte in all that the kernel uses of its outputs; None if it cannot run so.
@@ -180,8 +180,8 @@ class DispatchLauncher:
         for parameter in _list_written(program):
             place = self.memory.ranges.get(parameter.index)
             if place is not None:
-                used = self._find_used(program, parameter)
-                contents[place.key][place.start :][: used.size][used] = octet
+                used_bytes = self._find_used(program, parameter)
+                contents[place.key][place.start :][: used_bytes.size][used_bytes] = octet
         try:
             return self._run(contents, watched=True)[0]
         except KernelError:
@@ -288,8 +288,8 @@ class DispatchLauncher:
         """Return the arguments whose last recorded contents are zeros where the kernel writes."""
         names: list[str] = []
         for effect in effects:
-            *_, last = self._list_recorded(effect)
-            if effect.argument.written and not last.any():
+            *_, last_content = self._list_recorded(effect)
+            if effect.argument.written and not last_content.any():
                 names.append(effect.argument.name)
         return tuple(names)
 
@@ -297,8 +297,8 @@ class DispatchLauncher:
         """Return the arguments of which no two states differ where the kernel writes."""
         names: list[str] = []
         for effect in effects:
-            first, *others = self._list_recorded(effect)
-            if all(np.array_equal(first, other) for other in others):
+            contents = self._list_recorded(effect)
+            if all(np.array_equal(contents[0], content) for content in contents):
                 names.append(effect.argument.name)
         return tuple(names)
 
