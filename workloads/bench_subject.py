@@ -25,13 +25,15 @@ def bench_subject(
     queries: Annotated[
         int, typer.Option(min=1, max=65536, help="Tokens of a prompt, in prefill.")
     ] = 512,
-    rows: Annotated[int, typer.Option(min=1, max=65536, help="Rows of RMSNorm and Linear.")] = 16,
+    rows: Annotated[int, typer.Option(min=1, max=65536, help="Rows of a layer: tokens.")] = 16,
     dims: Annotated[
-        int, typer.Option(min=1, max=65536, help="Elements of a row that goes into them.")
+        int, typer.Option(min=1, max=65536, help="Elements of a row that goes into a layer.")
     ] = 2048,
     out_dims: Annotated[
         int, typer.Option(min=1, max=65536, help="Elements of a row that comes out.")
     ] = 2048,
+    experts: Annotated[int, typer.Option(min=1, max=1024, help="Experts of a layer.")] = 8,
+    top_k: Annotated[int, typer.Option(min=1, max=1024, help="Experts of a row.")] = 2,
     seed: parameters.Seed = 0,
 ) -> Step:
     """Call one subject of `tracekit bench run` once a step, so that it can be a side.
@@ -57,6 +59,8 @@ def bench_subject(
         dims=dims,
         out_dims=out_dims,
         seed=seed,
+        experts=experts,
+        top_k=top_k,
     )
     prepared = prepare_subject(subject, shape)
     if prepared.error is None:

@@ -11,7 +11,7 @@ from tracekit.cli import answers, console, options
 from tracekit.cli.options import flag, option
 from tracekit.workload import parameters
 
-Suite = Annotated[str, option("NAME", "attention, cache, norm or all.")]
+Suite = Annotated[str, option("NAME", "attention, cache, norm, layers, training or all.")]
 Against = Annotated[str | None, option("NAME", "Compare with this one, such as sdpa.")]
 Threshold = Annotated[
     float, option("SHARE", "Least change that matters, with --against.", min=0, max=10)
@@ -59,6 +59,8 @@ def run(
     rows: options.Rows = 16,
     dims: options.Dims = 2048,
     out_dims: options.OutDims = 2048,
+    experts: options.Experts = 8,
+    top_k: options.TopK = 2,
     seed: parameters.Seed = 0,
 ) -> None:
     """Measure kernels and the implementations that they replace.
@@ -83,7 +85,7 @@ def run(
         lab.document.check_writable(output)
     shape = lab.Shape(
         batch, q_heads, kv_heads, head_dim, block_size, active_blocks, max_blocks, dtype, ragged,
-        queries, rows, dims, out_dims, seed,
+        queries, rows, dims, out_dims, seed, experts, top_k,
     )  # fmt: skip
     written_files: list[Path] = []
     if output:

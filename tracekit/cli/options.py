@@ -136,9 +136,11 @@ Bisect = Annotated[
 ]
 OpenPage = Annotated[bool, flag("--open", "Open the page when it is done.")]
 Queries = Annotated[int, typer.Option(min=1, max=65536, help="Tokens of a prompt, in prefill.")]
-Rows = Annotated[int, typer.Option(min=1, max=65536, help="Rows of RMSNorm and Linear.")]
-Dims = Annotated[int, typer.Option(min=1, max=65536, help="Elements that go into them.")]
+Rows = Annotated[int, typer.Option(min=1, max=65536, help="Rows of a layer: tokens.")]
+Dims = Annotated[int, typer.Option(min=1, max=65536, help="Elements that go into a layer.")]
 OutDims = Annotated[int, typer.Option(min=1, max=65536, help="Elements that come out.")]
+Experts = Annotated[int, typer.Option(min=1, max=1024, help="Experts of a layer.")]
+TopK = Annotated[int, typer.Option(min=1, max=1024, help="Experts of a row.")]
 Force = Annotated[bool, flag("--force", "Replace files that tracekit did not write.")]
 TablePlace = Annotated[
     int | None,

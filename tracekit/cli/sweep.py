@@ -62,6 +62,8 @@ def sweep(
     rows: options.Rows = 16,
     dims: options.Dims = 2048,
     out_dims: options.OutDims = 2048,
+    experts: options.Experts = 8,
+    top_k: options.TopK = 2,
     seed: parameters.Seed = 0,
 ) -> None:
     """Measure a subject over many sizes, and find cliffs.
@@ -84,6 +86,7 @@ def sweep(
         shape=lab.Shape(
             batch, q_heads, kv_heads, head_dim, block_size, active_blocks, None, dtype,
             queries=queries, rows=rows, dims=dims, out_dims=out_dims, seed=seed,
+            experts=experts, top_k=top_k,
         ),
         against=against,
         threshold=threshold,

@@ -23,7 +23,7 @@ SMALL_ATTENTION = (
     "--batch 2 --q-heads 4 --kv-heads 2 --head-dim 64 --block-size 16 --active-blocks 2 "
     "--dtype float32 --warmup 1 --budget 0.01 --repeats 6"
 ).split()
-SMALL = [*SMALL_ATTENTION, *"--queries 16 --rows 2 --dims 32 --out-dims 32".split()]
+SMALL = [*SMALL_ATTENTION, *"--queries 16 --rows 2 --dims 32 --out-dims 32 --experts 4".split()]
 
 
 on_the_cpu = pytest.mark.skipif(mx.metal.is_available(), reason="MLX has Metal here")
@@ -43,8 +43,8 @@ def test_all_suites_end_to_end(tracekit: Run, tmp_path: Path) -> None:
     assert [line.split("\t")[0] for table in tables for line in table[2:]] == measured
     titles = [table[0].partition(";")[0] for table in tables]
     families = [title.removeprefix("# ").partition(":")[0] for title in titles]
-    assert families == ["decode", "prefill", "append", "append-run", "norm"]
-    assert titles[-1] == "# norm: rows 2, dims 32, out_dims 32, dtype float32"
+    assert families == [*dict.fromkeys(subject.family for subject in SUBJECTS)]
+    assert titles[-1] == "# train: rows 2, dims 32, out_dims 32, dtype float32"
     assert all(len(row["micro"]["samples"]) == 6 for row in document["rows"] if row["micro"])
     require_schema(document, "BenchDocument")
     assert document["environment"]["backend"] == "cpu"

@@ -27,8 +27,10 @@ from tracekit.ops.attention.paged import attend
 
 SMALL = Shape(
     batch=2, q_heads=4, kv_heads=2, head_dim=64, block_size=16, active_blocks=3, queries=24,
-    rows=3, dims=32, out_dims=32, dtype="float32",
+    rows=3, dims=32, out_dims=32, experts=4, dtype="float32",
 )  # fmt: skip
+IN_FLOAT32 = {"quantized-matmul", "experts-gather"}  # of MLX on a CPU
+ROUNDINGS = {"train": 8, "mlp": 2, "quantized": 2}
 KERNELS = {"paged-per-head", "paged-barriers", "norm-fused"}
 BY_NAME = {subject.name: subject for subject in SUBJECTS}
 
@@ -44,11 +46,16 @@ def test_every_subject_is_right(subject: Subject) -> None:
             subject.prepare(inputs())
         return
     for dtype, bound in BOUNDS.items():
+        if subject.name in IN_FLOAT32 and dtype != "float32":
+            with pytest.raises(SubjectUnavailable, match="on a CPU"):
+                subject.prepare(inputs(dtype=dtype))
+            continue
         prepared_subject = subject.prepare(inputs(dtype=dtype))
+        results = ROUNDINGS.get(subject.family, 1)
         assert (
             prepared_subject.error is None
             if subject.suite == "cache"
-            else 0 < prepared_subject.error <= bound
+            else 0 < prepared_subject.error <= results * bound
         ), dtype
     for calls in (1, 2, 5):
         prepared_subject.step.wait(prepared_subject.chain(calls))
@@ -116,6 +123,7 @@ def test_whether_a_cache_holds_the_inputs() -> None:
     [
         ({"batch": 0}, "The batch of a bench must be at least 1; it is 0."),
         ({"max_blocks": 2}, "A sequence cannot use 3 blocks of 2."),
+        ({"top_k": 5}, "A row cannot go to 5 of 4 experts."),
         ({"q_heads": 5}, "5 q heads cannot be shared out among 2 kv heads."),
     ],
 )

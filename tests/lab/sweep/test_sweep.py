@@ -162,7 +162,8 @@ def test_real_subjects_of_each_family_are_swept(
     )
     small = (
         "--batch 1 --q-heads 4 --kv-heads 2 --head-dim 64 --block-size 16 --active-blocks 2 "
-        "--queries 8 --rows 1 --dims 16 --out-dims 16 --budget 0.001 --repeats 2 --warmup 1"
+        "--queries 8 --rows 1 --dims 32 --out-dims 32 --experts 4 --top-k 1 --dtype float32 "
+        "--budget 0.001 --repeats 2 --warmup 1"
     ).split()
     file = tmp_path / "sweep.json"
     result = tracekit("bench", "sweep", subject, "--sizes", "1:3", "-o", file, *small)

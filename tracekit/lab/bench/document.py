@@ -178,7 +178,8 @@ class BenchRow:
     GPU times for each kernel of a call, and `no_gpu` says why there are none. `residence` is
     "cache" if the inputs fit the last cache. `speed_up` compares with the family's naive subject,
     `against` with the reference of the settings. If it was `disturbed`, its times do not count: the
-    text is the share of other processes.
+    text is the share of other processes. `peak_memory` are bytes that a step takes beyond those of
+    its inputs; None if it was not measured.
     """
 
     name: str
@@ -208,6 +209,7 @@ class BenchRow:
     speed_up: SubjectRatio | None = None
     against: SubjectRatio | None = None
     disturbed: str = ""
+    peak_memory: int | None = None
 
     @property
     def gpu_ns(self) -> float | None:
@@ -304,9 +306,12 @@ def columns(row: BenchRow, shape: Shape) -> dict[str, Any]:
     return values
 
 
+_WITH_HEADS = ("decode", "prefill", "append", "append-run", "rope", "residual")
+
+
 def _launch_columns(row: BenchRow, shape: Shape) -> dict[str, Any]:
     heads = None
-    if row.family != "norm":
+    if row.family in _WITH_HEADS:
         heads = shape
     return {
         "tokens": row.tokens or None,
@@ -354,6 +359,7 @@ def _traffic_columns(row: BenchRow) -> dict[str, Any]:
         "gb_per_s": row.gb_per_s,
         "residence": row.residence,
         "error": row.error,
+        "peak_memory": row.peak_memory,
     }
 
 

@@ -22,7 +22,8 @@ class Shape:
 
     Without `max_blocks` a sequence has as many pages as it uses; `ragged` lengths are drawn at
     random instead of filling them. `queries` are tokens of the prompt in the subjects of prefill,
-    whose batch is 1; `rows`, `dims` and `out_dims` are sizes of RMSNorm and Linear.
+    whose batch is 1; `rows`, `dims` and `out_dims` are sizes of layers: tokens, elements of each,
+    and elements of a result or between two products. Of `experts`, each row goes to `top_k`.
     """
 
     batch: int = 16
@@ -39,6 +40,8 @@ class Shape:
     dims: int = 2048
     out_dims: int = 2048
     seed: int = 0
+    experts: int = 8
+    top_k: int = 2
 
     def __post_init__(self) -> None:
         """Refuse sizes that contradict each other."""
@@ -49,6 +52,11 @@ class Shape:
             raise UsageError(
                 f"A sequence cannot use {self.active_blocks} blocks of {self.max_blocks}.",
                 hint="--active-blocks must not exceed --max-blocks.",
+            )
+        if self.top_k > self.experts:
+            raise UsageError(
+                f"A row cannot go to {self.top_k} of {self.experts} experts.",
+                hint="--top-k must not exceed --experts.",
             )
         check_heads(self.q_heads, self.kv_heads)
 

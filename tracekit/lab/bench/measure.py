@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+import mlx.core as mx
+
 from tracekit.base import (
     ToolError,
     UsageError,
@@ -133,7 +135,8 @@ def measure_in_turns(
             progress(f"finish {runner.subject.name}")
             dispatches, no_gpu = _time_kernels_of(runner)
             row = make_row(runner, dispatches, no_gpu)
-            rows[runner.subject.name] = replace(row, disturbed=disturbed)
+            peak_memory = _measure_memory(runner)
+            rows[runner.subject.name] = replace(row, disturbed=disturbed, peak_memory=peak_memory)
     except KeyboardInterrupt:
         for runner in runners:
             has_started = runner.micro or runner.failure
@@ -150,6 +153,17 @@ def _time_kernels_of(runner: Runner) -> tuple[tuple[Dispatch, ...], str]:
     if runner.failure:
         return (), runner.failure
     return gpu_times(runner.prepared)
+
+
+def _measure_memory(runner: Runner) -> int | None:
+    """Return the bytes of MLX that one more step takes at its peak; None if the subject failed."""
+    with _note_failure(runner):
+        memory_before = mx.get_active_memory()
+        mx.reset_peak_memory()
+        step = runner.prepared.step
+        step.wait(step.submit())
+        return max(0, mx.get_peak_memory() - memory_before)  # it may have freed some
+    return None
 
 
 def _prepare(subject: Subject, inputs: Inputs) -> Runner | BenchRow:

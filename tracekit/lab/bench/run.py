@@ -30,13 +30,20 @@ from tracekit.lab.bench.inputs import (
 from tracekit.lab.bench.measure import Clock, Effort, measure_in_turns
 from tracekit.lab.bench.ratios import compare_rows
 from tracekit.lab.bench.subjects.attention import DECODE, PREFILL
+from tracekit.lab.bench.subjects.blocks import RESIDUAL, TRAINING
+from tracekit.lab.bench.subjects.elementwise import ROPE, SOFTMAX
+from tracekit.lab.bench.subjects.experts import EXPERTS, ROUTING
 from tracekit.lab.bench.subjects.layers import CACHE, NORM
+from tracekit.lab.bench.subjects.products import MATMUL, MLP, QUANTIZED
 from tracekit.machine import describe as describe_machine
 from tracekit.record import Progress, quiet
 from tracekit.workload import backend
 
-SUBJECTS: tuple[Subject, ...] = (*DECODE, *PREFILL, *CACHE, *NORM)  # in the order of their tables
-SUITES = ("attention", "cache", "norm")
+SUBJECTS: tuple[Subject, ...] = (  # in the order of their tables
+    *(*DECODE, *PREFILL, *CACHE, *NORM),
+    *(*MATMUL, *QUANTIZED, *MLP, *ROUTING, *EXPERTS, *SOFTMAX, *ROPE, *RESIDUAL, *TRAINING),
+)
+SUITES = ("attention", "cache", "norm", "layers", "training")
 
 
 def chosen(suite: str, names: Sequence[str] = ()) -> tuple[Subject, ...]:

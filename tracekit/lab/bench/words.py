@@ -9,6 +9,7 @@ from tracekit.lab.bench.tune import Ranked, Tuning
 
 MARK = "(!)"
 """Behind times that do not count."""
+_MEMORY_STEP = 1.1
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 
 
@@ -47,6 +48,7 @@ def remarks(bench: Bench) -> Iterator[str]:
             f"{_names(unchained_rows)}: calls of a chain do not wait for each other, and may "
             "overlap."
         )
+    yield from _memory_remarks(measured_rows)
     yield from _cache_remarks(bench, measured_rows)
     for row in bench.rows:
         if row.state == "unavailable":
@@ -72,6 +74,21 @@ def _dispatch_remarks(rows: Sequence[BenchRow]) -> Iterator[str]:
                 f"at most {dispatch.most_threads} threads in a threadgroup, "
                 f"{memory} of its memory."
             )
+
+
+def _memory_remarks(rows: Sequence[BenchRow]) -> Iterator[str]:
+    """Yield the memory of families whose subjects differ in it by a tenth or more."""
+    family_sizes: list[str] = []
+    for family in _family_names(rows):
+        peaks: dict[str, int] = {}
+        for row in rows:
+            if row.family == family and row.peak_memory is not None:
+                peaks[row.name] = row.peak_memory
+        if peaks and min(peaks.values()) * _MEMORY_STEP < max(peaks.values()):
+            sizes = [f"{name} {units.size(peak)}" for name, peak in peaks.items()]
+            family_sizes.append(", ".join(sizes))
+    if family_sizes:
+        yield f"Memory of a step beyond its inputs: {'; '.join(family_sizes)}."
 
 
 def _cache_remarks(bench: Bench, rows: Sequence[BenchRow]) -> Iterator[str]:
@@ -250,11 +267,21 @@ def _add_mark(words: str, mark: str) -> str:
     return words and f"{words}{mark}"
 
 
+_LAYER = ("rows", "dims", "out_dims", "dtype")
 _SIZES: Mapping[str, tuple[str, ...]] = {
     "decode": ("batch", "context", "q_heads", "kv_heads", "head_dim", "block_size", "dtype"),
     "launches": ("batch", "context", "q_heads", "kv_heads", "head_dim", "dtype"),
     "prefill": ("queries", "q_heads", "kv_heads", "head_dim", "dtype"),
-    "norm": ("rows", "dims", "out_dims", "dtype"),
+    "norm": _LAYER,
+    "matmul": _LAYER,
+    "quantized": _LAYER,
+    "mlp": _LAYER,
+    "routing": ("rows", "dims", "experts", "top_k", "dtype"),
+    "experts": ("rows", "dims", "out_dims", "experts", "top_k", "dtype"),
+    "softmax": ("rows", "dims", "dtype"),
+    "rope": ("queries", "q_heads", "head_dim", "dtype"),
+    "residual": ("batch", "context", "q_heads", "kv_heads", "head_dim", "dtype"),
+    "train": _LAYER,
 }
 
 

@@ -31,6 +31,15 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "append": ("batch", "head_dim"),
     "append-run": ("active_blocks", "block_size", "head_dim"),
     "norm": ("rows", "dims", "out_dims"),
+    "matmul": ("rows", "dims", "out_dims"),
+    "quantized": ("rows", "dims", "out_dims"),
+    "mlp": ("rows", "dims", "out_dims"),
+    "routing": ("rows", "dims", "experts"),
+    "experts": ("rows", "dims", "out_dims", "top_k"),
+    "softmax": ("rows", "dims"),
+    "rope": ("queries", "head_dim"),
+    "residual": ("batch", "active_blocks", "head_dim"),
+    "train": ("rows", "dims", "out_dims"),
 }
 """Parameters that a family's work grows with, the usual one first."""
 MOST_SIZES = 256
