@@ -18,7 +18,7 @@ import plan_page
 import symptom_page
 from command_line import iterate_commands
 from guide_rows import guides_page
-from json_documents import schema_page
+from json_documents import BY_FORM, SCHEMA, schema_page
 from tracekit.analysis.dispatches.quantities import MEANINGS
 from tracekit.analysis.given import recorded_tables
 from tracekit.analysis.inject import thresholds
@@ -31,9 +31,9 @@ from tracekit.analysis.rules import RULES
 from tracekit.base.recording import Provenance
 from tracekit.cli.main import application
 from tracekit.cli.names import GROUPS, MOVED_OPTIONS, RAN_ALONE, RENAMED, RENAMED_OPTIONS, RUN
-from tracekit.nightly.plan.document import STARTER
 from tracekit.nightly.plan.followed import FOLLOWED
 from tracekit.pipeline import needed_tables
+from tracekit.record.asking import ALL_QUESTIONS
 from tracekit.tables.joins import read_inputs
 from tracekit.tables.schema import Column, ColumnKind, Schema
 from tracekit.tables.schemas import SCHEMAS
@@ -358,20 +358,55 @@ def test_the_keys_of_a_nights_plan_are_those_of_the_code(
     page = file.read_text()
     golden(file, plan_page.plan_page(page))
     assert [metric for metric in FOLLOWED if f"`{metric}`" not in page] == []
-    assert STARTER.read_text() in page
+
+
+def write_table(text: str, end: str, columns: list[str], rows: list[list[str]]) -> str:
+    """Return a page with a table between two marks: that it is written here, and its end."""
+    begin = "<!-- written by tests/test_docs.py -->"
+    before, _, rest = text.partition(begin)
+    _, _, after = rest.partition(end)
+    table = [columns, ["---"] * len(columns), *rows]
+    lines = [f"| {' | '.join(cells)} |\n" for cells in table]
+    return f"{before}{begin}\n\n{''.join(lines)}\n{end}{after}"
 
 
 def test_the_quantities_of_a_dispatch_are_those_of_the_code(
     golden: Callable[[Path, str], None],
 ) -> None:
     file = ROOT / "docs" / "how-to" / "check-a-dispatch.md"
-    begin = "<!-- written by tests/test_docs.py -->"
+    rows = [[f"`{name}`", meaning] for name, meaning in MEANINGS.items()]
     end = "<!-- end of quantities -->"
-    head, _, rest = file.read_text().partition(begin)
-    _, _, tail = rest.partition(end)
-    rows = [f"| `{name}` | {meaning} |\n" for name, meaning in MEANINGS.items()]
-    table = "| quantity | meaning |\n|---|---|\n" + "".join(rows)
-    golden(file, f"{head}{begin}\n\n{table}\n{end}{tail}")
+    golden(file, write_table(file.read_text(), end, ["quantity", "meaning"], rows))
+
+
+def test_the_questions_of_the_doctor_are_those_of_the_code(
+    golden: Callable[[Path, str], None],
+) -> None:
+    file = REFERENCE / "doctor.md"
+    rows: list[list[str]] = []
+    for question in ALL_QUESTIONS:
+        need = "the GPU of a chip" if question.needs_gpu else ""
+        rows.append([f"`{question.name}`", question.words, f"{question.limit:.0f} s", need])
+    end = "<!-- end of questions -->"
+    columns = ["ID", "question", "at most", "needs"]
+    golden(file, write_table(file.read_text(), end, columns, rows))
+
+
+def test_the_documents_of_commands_are_those_of_the_code(
+    golden: Callable[[Path, str], None],
+) -> None:
+    file = REFERENCE / "json.md"
+    rows: list[list[str]] = []
+    for kind in sorted(set(BY_FORM.values())):
+        commands = sorted(command for command in BY_FORM if BY_FORM[command] == kind)
+        description = " ".join(SCHEMA["$defs"][kind]["description"].split())
+        first_sentence = re.split(r"(?<=\.) ", description)[0]
+        rows.append(
+            [", ".join(f"`{command}`" for command in commands), f"`{kind}`", first_sentence]
+        )
+    end = "<!-- end of documents -->"
+    columns = ["commands", "definition", "contents"]
+    golden(file, write_table(file.read_text(), end, columns, rows))
 
 
 # The index of packages has another project under the name tracekit, and no metaltrace yet.

@@ -117,6 +117,22 @@ BY_COMMAND = {
     "nightly baseline revoke": "RevokedNight",
 }
 
+# And of the forms of commands that have no line, or take too long for one.
+BY_FORM = BY_COMMAND | {
+    "batch": "BatchTally",
+    "bench ab": "Comparison",
+    "capture": "Result",
+    "doctor --symptom": "Checklist",
+    "export RUN": "RunFolders",
+    "nightly history --metric": "Entries",
+    "nightly rehearse": "Entries",
+    "nightly run": "Night",
+    "nightly run --dry-run": "NightPreview",
+    "record": "RunFolders",
+    "report --evidence": "EvidenceDocument",
+    "runs recover": "RunFolders",
+}
+
 
 SCHEMA_FILE = Path(__file__).parents[2] / "docs" / "reference" / "json.schema.json"
 SCHEMA = json.loads(SCHEMA_FILE.read_text())

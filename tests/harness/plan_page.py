@@ -1,6 +1,7 @@
-"""Write the keys of a night's plan into their reference: types, defaults, meanings.
+"""Write the starter of a night's plan and its keys into their reference: types, defaults, meanings.
 
-The page has a place for each table, between `BEGIN` and `END`, below the heading of the table.
+The page has a place for each table, between `BEGIN` and `END`, below the heading of the table, and
+one for the starter before them.
 """
 
 import dataclasses
@@ -15,6 +16,7 @@ from typing import Any, Literal
 from msgspec import Meta
 
 from tracekit.machine import THERMAL_PRESSURES, StateLimits
+from tracekit.nightly.plan.document import STARTER
 from tracekit.nightly.plan.mistakes import keys_of
 from tracekit.nightly.plan.plan import (
     STATE,
@@ -30,6 +32,7 @@ from tracekit.nightly.plan.plan import (
 )
 
 BEGIN, END = "<!-- written by tests/harness/plan_page.py -->", "<!-- end of keys -->"
+_END_OF_STARTER = "<!-- end of starter -->"
 PLAN: dict[str, type[Any]] = {
     "[nightly]": NightPlan,
     "[nightly.machine-state]": StateLimits,
@@ -66,7 +69,11 @@ _DEFAULTS_KEY = (
 
 
 def plan_page(text: str) -> str:
-    """Return the page with the present keys in its places."""
+    """Return the page with the present starter and keys in its places."""
+    head, _, rest = text.partition(BEGIN)
+    _, _, tail = rest.partition(_END_OF_STARTER)
+    starter = f"```toml\n{STARTER.read_text()}```"
+    text = f"{head}{BEGIN}\n\n{starter}\n\n{_END_OF_STARTER}{tail}"
     for head, noun in PLAN.items():
         before, begin, rest = text.partition(f"\n## {head}\n")
         note, _, rest = rest.partition(BEGIN)
