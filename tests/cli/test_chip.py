@@ -2,6 +2,7 @@
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -104,3 +105,18 @@ def test_senseless_shapes_are_refused(tracekit: Any) -> None:
         ("--context 33", "33 tokens does not fill blocks of 32"),
     ):
         assert_error(tracekit("bench", "chip", *arguments.split()), 2, words)
+
+
+def test_a_model_is_judged_by_the_memory_of_the_machine(tracekit: Any, tmp_path: Path) -> None:
+    config = {"hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    line = ("bench", "chip", "--model", tmp_path, "--context", "1000", "--batch", "3")
+    figures = rows(tracekit(*line).out)
+    assert figures["KV cache"][0] == "1.46 GiB"
+    assert figures["fits"][0].startswith(("yes: ", "no: "))
+    assert "launch" not in figures, "batch and context are the model's"
+    document = json.loads(tracekit(*line, "--json").out)
+    assert document["model"]["parts"][1]["size"] == 2 * 4096 * 32 * 2 * 1000 * 3
+    figures = rows(tracekit(*M4_MAX, "--model", tmp_path).out)
+    assert figures["fits"][0].startswith("not available, because a chip comes with several sizes")
+    assert_error(tracekit("bench", "chip", "--model", "none/none"), 3, "no config.json of none")

@@ -15,10 +15,25 @@ from tracekit.analysis.result import Better, Measurement, Result, RuleCheck, Sta
 from tracekit.analysis.rule import Finding, Severity
 from tracekit.base.documents import save
 from tracekit.base.recording import Process, Provenance, Recording
-from tracekit.fleet.index import MOST_POINTS, entries_of, kind_of, points, write_index
+from tracekit.fleet.index import (
+    MOST_POINTS,
+    entries_of,
+    index_markdown,
+    kind_of,
+    points,
+    write_index,
+)
 from tracekit.lab.bench.document import Bench, BenchRow, Timing, summarize
 from tracekit.lab.bench.document import save as save_bench
 from tracekit.lab.bench.inputs import Shape
+from tracekit.lab.endpoint.runtimes import (
+    ComparedRuntimes,
+    Runtime,
+    RuntimeEffort,
+    RuntimeRow,
+    RuntimeSample,
+    estimate_runtime,
+)
 
 PAGED = Provenance(recorder="host", workload="paged", parameters={"batch": 2})
 BAD = Finding("bubbles", Severity.WARNING, "Idle for 20 %.", "Submit ahead.")
@@ -169,3 +184,27 @@ def test_values_lie_evenly_apart_between_least_and_most() -> None:
     assert points([7.0, 7.0]) == ((3.0, 11.0), (93.0, 11.0))
     assert points([1.0, 3.0, 2.0]) == ((3.0, 19.0), (48.0, 3.0), (93.0, 11.0))
     assert points([-4.0, 4.0]) == ((3.0, 19.0), (93.0, 3.0))
+
+
+def test_servers_of_a_comparison_are_listed_with_model_and_quantization(tmp_path: Path) -> None:
+    config = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+    (tmp_path / "q4").mkdir()
+    (tmp_path / "q4" / "config.json").write_text(
+        json.dumps({**config, "quantization": {"bits": 4}})
+    )
+    runtime = Runtime("mlx_lm", ("x",), str(tmp_path / "q4"))
+    sample = RuntimeSample(2e9, 1e9, 5e7, 2000.0, 80.0, 100.0, 2**30, 0, 0)
+    estimate = estimate_runtime(runtime, RuntimeEffort())
+    measured_row = RuntimeRow("mlx_lm", runtime.model, [], [sample], estimate=estimate)
+    failed_row = RuntimeRow("llama.cpp", "x.gguf", [], reason="it ended with exit code 5")
+    rows = [measured_row, failed_row]
+    chip = {"chip": "Apple M4 Max"}
+    compared = ComparedRuntimes(RuntimeEffort(), rows, [], chip, "2026-03-09T02:00:00+00:00")
+    save(tmp_path / "r.json", compared)
+    (tmp_path / "bad.json").write_text('{"kind": "runtimes"}')
+    markdown = index_markdown(tmp_path)
+    assert "mlx\\_lm · Apple M4 Max · q4 · 4 bits" in markdown
+    assert "Measured. prefill 2,000 tokens/s, load 1 s, memory 1 GiB" in markdown
+    assert "Decode 80 tokens/s" in markdown
+    assert "Failed: it ended with exit code 5." in markdown
+    assert "missing required field" in markdown

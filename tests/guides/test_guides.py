@@ -34,6 +34,8 @@ _PROGRAMS = {
     "main-old": _EVAL_TIME.format(rate=54),
     "main-new": _EVAL_TIME.format(rate=60),
 }
+_MODEL = """{"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
+"intermediate_size": 128, "vocab_size": 256, "quantization": {"bits": 4, "group_size": 64}}"""
 _SERVER = """
 import sys, time
 sys.path.insert(0, {harness!r})
@@ -59,9 +61,19 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         (home / name).chmod(0o755)
     server = home / "server.py"
     server.write_text(_SERVER.format(harness=str(TESTS / "harness")))
+    model = home / "tiny-4bit"
+    model.mkdir()
+    (model / "config.json").write_text(_MODEL)
     output = home / "made"
     output.mkdir()
-    paths = {"HOME": home, "OUT": output, "SERVER": server, "PYTHON": sys.executable, **inputs}
+    paths = {
+        "HOME": home,
+        "OUT": output,
+        "SERVER": server,
+        "MODEL": model,
+        "PYTHON": sys.executable,
+        **inputs,
+    }
     return {name: str(path) for name, path in paths.items()}
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from tracekit import lab, machine, ops
-from tracekit.base import UsageError, suggest_name, units
+from tracekit.base import InputError, UsageError, suggest_name, units
 from tracekit.cli import console, options
 from tracekit.cli.options import flag, option
 from tracekit.workload import parameters
@@ -20,6 +20,10 @@ Row = tuple[str, str, str]
 Measure = Annotated[bool, flag("--measure", "Measure the memory bandwidth of the CPU, 2 s.")]
 Name = Annotated[str | None, option("NAME", "Another chip, such as 'Apple M4 Max'.")]
 GpuCores = Annotated[int | None, option("N", "GPU cores of that chip.", min=1)]
+Model = Annotated[
+    str | None,
+    option("MODEL", "The memory of a model: its folder, config.json, or name in the cache."),
+]
 Batch = Annotated[int | None, option("N", "Sequences of a shape to launch.", min=1, max=4096)]
 QHeads = Annotated[int | None, option("N", "Query heads.", min=1, max=512)]
 KvHeads = Annotated[int | None, option("N", "Heads of K and V.", min=1, max=512)]
@@ -39,15 +43,19 @@ def chip(
     head_dim: HeadDim = None,
     context: Context = None,
     dtype: Dtype = None,
+    model: Model = None,
     json: options.Json = False,
 ) -> None:
-    """Show the limits of this machine's chip.
+    """Show the limits of this machine's chip, and whether a model fits into its memory.
 
     Each figure is shown with its source and its reliability, a missing figure with the reason. With
     any option of a shape, this also shows how paged decode attention launches it, how much work it
     is, and the least time that it can take. The defaults are 16 sequences of 1024 tokens, 16 query
     and 8 K/V heads of 128 float16, in blocks of 32 tokens. `tracekit bench tune` measures which
     launch is fastest.
+
+    --model reads the sizes of a language model from its `config.json`: weights, KV cache and
+    activations for --batch sequences, by default one, of --context tokens.
     """
     chip, facts = _choose_chip(name, gpu_cores, measure=measure)
     shape_options = {
@@ -57,13 +65,18 @@ def chip(
         "head_dim": head_dim,
         "dtype": dtype,
     }
+    memory = None
+    if model is not None:
+        memory = _estimate_memory(model, context or _CONTEXT, batch or 1)
+        shape_options["batch"] = None
+        context = None
     shape = _shape(shape_options, context)
     measured = None
     if measure:
         measured = machine.triad.measure_bandwidth()
     if json:
         document = _document(chip, facts, measured, shape)
-        console.show_json(document)
+        console.show_json(replace(document, model=memory))
         return
     rows = [*_chip_rows(chip, facts), *_measured_rows(measured)]
     heading = "that chip"
@@ -73,6 +86,8 @@ def chip(
     if name is not None and chip.name not in machine.chips.known_chips():
         known_chips = machine.chips.known_chips()
         console.show_hint(suggest_name(chip.name, known_chips))
+    if memory is not None:
+        console.measurements(*_memory_table(memory, facts))
     if shape is not None:
         console.show_hint(
             f"Paged decode attention, {shape.batch} sequences of {shape.context} tokens, "
@@ -114,6 +129,50 @@ def _shape(shape_options: dict[str, Any], context: int | None) -> "lab.Shape | N
     return lab.Shape(**sizes, active_blocks=active_blocks)
 
 
+def _estimate_memory(
+    words: str, context: int, batch: int
+) -> "lab.endpoint.model_memory.ModelMemory":
+    config = lab.endpoint.model_memory.find_config(words)
+    if config is None:
+        raise InputError(
+            f"There is no config.json of {words}.",
+            hint="Name a folder with one, the file, or a model that Hugging Face's cache has.",
+        )
+    sizes = lab.endpoint.model_memory.read_config(config)
+    return lab.endpoint.model_memory.estimate_memory(sizes, context, batch)
+
+
+def _memory_table(
+    memory: "lab.endpoint.model_memory.ModelMemory", facts: dict[str, Any]
+) -> tuple[str, tuple[str, ...], list[Row]]:
+    """Return the memory of a model, and whether it fits into that of this machine."""
+    model = memory.model
+    kind = model.quantization or f"{model.item_bits} bits"
+    title = f"{model.name}, {kind}, for {memory.context:,} tokens"
+    if memory.batch > 1:
+        title += f" in each of {memory.batch} sequences"
+    rows = list(lab.endpoint.model_memory.list_parts(memory))
+    limit, source = _memory_limit(facts)
+    if limit is None:
+        rows.append(("fits", units.unavailable(source), ""))
+        return title, ("memory", "size", "computed from"), rows
+    verdict = lab.endpoint.model_memory.judge_fit(memory.total, limit)
+    rows.append(("fits", verdict, f"{units.size(limit)}, {source}"))
+    return title, ("memory", "size", "computed from"), rows
+
+
+def _memory_limit(facts: dict[str, Any]) -> tuple[int | None, str]:
+    """Return the bytes that a model may take on this machine, with their source or the reason."""
+    core = _metal()
+    if core is not None:
+        limit = core.device_info().get("max_recommended_working_set_size")
+        if isinstance(limit, int):
+            return limit, "the working set that Metal recommends, by MLX"
+    if facts.get("memory"):
+        return facts["memory"], "the memory of this machine"
+    return None, "a chip comes with several sizes of memory"
+
+
 def _chip_rows(chip: "machine.chips.Chip", facts: dict[str, Any]) -> Iterator[Row]:
     yield "chip", chip.name or units.unavailable("the system does not name it"), ""
     cores = units.unavailable(_UNCOUNTED)
@@ -142,13 +201,21 @@ def _gpu_rows() -> Iterator[Row]:
 
 
 def _architecture() -> str:
+    core = _metal()
+    if core is None:
+        return ""
+    return str(core.device_info().get("architecture", ""))
+
+
+def _metal() -> Any:
+    """Return MLX if it has Metal, else None."""
     try:
         import mlx.core as mx
     except ImportError:
-        return ""
+        return None
     if not mx.metal.is_available():
-        return ""
-    return str(mx.device_info().get("architecture", ""))
+        return None
+    return mx
 
 
 def _figure_row(name: str, figure: "machine.chips.Figure", scale: float, unit: str) -> Row:
@@ -245,8 +312,9 @@ class ShapeSizes:
 class ChipLimits:
     """The JSON of `tracekit bench chip`: rates per second, sizes in bytes.
 
-    `machine` has the facts of this machine, and is empty for another chip. The last four are null
-    unless an option of a shape is given; `bound` is null as well if the bandwidth is not known.
+    `machine` has the facts of this machine, and is empty for another chip. The last five are null
+    unless an option of a shape, or `--model`, is given; `bound` is null as well if the bandwidth is
+    not known.
     """
 
     chip: "machine.chips.Chip"
@@ -258,6 +326,7 @@ class ChipLimits:
     launch: tuple[LaunchValue, ...] | None = None
     work: "ops.kernels.CallTraffic | None" = None
     bound: "machine.roofline.Bound | None" = None
+    model: "lab.endpoint.model_memory.ModelMemory | None" = None
     format: int = 1
 
 

@@ -44,8 +44,9 @@ def runtimes(
     """Measure which runtime serves a model faster: mlx_lm, llama.cpp, vllm-metal or your own.
 
     Each server is started, asked and stopped in turn, several times, so that a slow minute falls on
-    all. Shows the time from its start to a first token, which includes loading the model, the wait
-    for a first token, tokens a second of prefill and decode, and the peak of memory.
+    all. Shows the time from its start to a first token, the part of it that loading takes, the wait
+    for a first token, tokens a second of prefill and decode, and the memory by phase; by component
+    too, if the model is a folder with a `config.json`, or in Hugging Face's cache.
     """
     if not with_:
         raise UsageError(
@@ -72,6 +73,8 @@ def runtimes(
         console.show_json(compared)
     else:
         console.measurements(*lab.endpoint.words.runtime_table(compared))
+        for table in lab.endpoint.words.memory_tables(compared):
+            console.measurements(*table)
         console.show_warnings(compared.doubts)
     for file in files:
         console.show_written(file)

@@ -3,11 +3,13 @@
 import json
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+
+import msgspec
 
 from tracekit import lab
 from tracekit.analysis import Better, Measurement, Result
@@ -16,6 +18,7 @@ from tracekit.base import (
     Recording,
     RecordingError,
     TracekitError,
+    documents,
     files,
     redaction,
     units,
@@ -137,26 +140,76 @@ def _list_rules(result: Result) -> str:
 
 
 def _bench_entries(folder: Path) -> list[dict[str, Any]]:
-    """Return a line for each JSON file of a bench."""
+    """Return a line for each JSON file of `bench run`, and each server of `bench runtimes`."""
     entries: list[dict[str, Any]] = []
     for file in sorted(folder.glob("*.json")):
-        if lab.document.document_kind(file) == lab.document.BENCH:
-            entry = _bench_entry(file)
-            entries.append(entry)
+        kind = lab.document.document_kind(file)
+        if kind == lab.document.BENCH:
+            entries.append(_bench_entry(file))
+        elif kind == lab.endpoint.runtimes.KIND:
+            entries += _runtime_entries(file)
     return entries
 
 
-def _bench_entry(file: Path) -> dict[str, Any]:
-    entry: dict[str, Any] = {
+def _make_entry(file: Path, kind: str) -> dict[str, Any]:
+    return {
         "created": "",
         "name": file.stem,
         "details": "",
-        "machine": "bench",
+        "machine": kind,
         "links": [(quote(file.name), "samples")],
         "findings": "",
         "followed": None,
         "series": [],
     }
+
+
+def _runtime_entries(file: Path) -> Iterator[dict[str, Any]]:
+    """Yield a line for each server: model and quantization, its rates, loading and memory."""
+    try:
+        content = files.read_input(file)
+        compared = documents.decode_json(content, lab.endpoint.runtimes.ComparedRuntimes)
+    except msgspec.MsgspecError as error:
+        yield {**_make_entry(file, "runtimes"), "verdict": PageVerdict("unclear", f"{error}.")}
+        return
+    chip = compared.machine.get("chip") or compared.machine.get("processor") or ""
+    for row in compared.rows:
+        entry = _make_entry(file, f"{row.name} · {chip}".rstrip(" ·"))
+        entry["created"] = compared.date
+        entry["details"] = row.model
+        if row.estimate is not None:
+            model = row.estimate.model
+            entry["details"] = f"{model.name} · {model.quantization or 'not quantized'}"
+        entry["verdict"] = _runtime_verdict(row)
+        decode = row.figure("decode")
+        if decode is not None:
+            rate = Measurement("decode", decode.median, "tokens/s", Better.HIGHER)
+            entry["followed"] = rate
+            entry["series"] = [rate.value]
+        yield entry
+
+
+def _runtime_verdict(row: "lab.endpoint.runtimes.RuntimeRow") -> PageVerdict:
+    """Return the verdict on a server, with its other figures."""
+    figures: list[str] = []
+    for name, words, unit in _RUNTIME_FIGURES:
+        figure = row.figure(name)
+        if figure is not None:
+            figures.append(f"{words} {units.quantity(figure.median, unit)}")
+    if row.reason:
+        return PageVerdict("error", "Failed:", f"{row.reason}.")
+    return PageVerdict("good", "Measured.", ", ".join(figures))
+
+
+_RUNTIME_FIGURES = (
+    ("prefill", "prefill", "tokens/s"),
+    ("load", "load", "ns"),
+    ("peak_memory", "memory", "bytes"),
+)
+
+
+def _bench_entry(file: Path) -> dict[str, Any]:
+    entry = _make_entry(file, "bench")
     try:
         bench = lab.document.read_bench(file)
     except TracekitError as error:

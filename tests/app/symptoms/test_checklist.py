@@ -14,6 +14,7 @@ from tracekit.app.symptoms.checklist import Checklist, SymptomCheck
 from tracekit.app.symptoms.program import ExaminedProgram
 from tracekit.app.symptoms.watching import MemoryUse
 from tracekit.base import documents
+from tracekit.machine import Machine
 
 FINE = ("/bin/sh", "-c", "echo token 1.5; sleep 0.3; echo token 2")
 NAN = ("/bin/sh", "-c", "echo loss 0.3; echo loss nan")
@@ -141,6 +142,38 @@ def test_memory_that_grows_to_the_end_is_found(tmp_path: Path) -> None:
     assert answer.status is Status.FOUND, (answer.words, growing.plain_run.memory.levels)
     assert "grows all the time in the second half" in answer.words
     assert checks.check_growth(subject(tmp_path / "short", NAN)).status is Status.ABSTAINED
+
+
+REGIONS = """\
+Physical footprint:         {footprint}
+                                VIRTUAL RESIDENT    DIRTY  SWAPPED
+REGION TYPE                        SIZE     SIZE     SIZE     SIZE
+IOAccelerator (graphics)           4.8G     {size}     4.2G      16K
+"""
+
+
+@pytest.mark.processes
+def test_the_memory_of_the_gpu_is_that_of_vmmaps_regions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert checks.check_regions(subject(tmp_path, FINE)).status is Status.NOT_APPLICABLE
+    monkeypatch.setattr(sys, "platform", "darwin")
+    argv = (write_script(tmp_path / "p", "echo 1\nsleep 0.2\n"),)
+    commands: list[tuple[str, ...]] = []
+
+    def answer(command: tuple[str, ...], _: float) -> bytes:
+        commands.append(command)
+        return REGIONS.format(footprint="5.0G", size="4.5G").encode()
+
+    host = Machine("Darwin", answer=answer)
+    regions = checks.check_regions(ExaminedProgram(argv, 10.0, tmp_path / "a", "memory", host=host))
+    assert regions.status is Status.PASSED
+    assert "GPU (IOAccelerator) had 4.50 GiB of a footprint of 5 GiB" in regions.words
+    assert {command[:2] for command in commands} == {("/usr/bin/vmmap", "-summary")}
+    commands.clear()
+    timed = ExaminedProgram(argv, 10.0, tmp_path / "b", "slow-decode", host=host)
+    assert checks.check_regions(timed).status is Status.ABSTAINED
+    assert commands == [], "vmmap may pause a program whose speed is judged"
 
 
 @pytest.mark.processes

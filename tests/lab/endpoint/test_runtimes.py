@@ -2,6 +2,8 @@
 
 import json
 import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +13,16 @@ import pytest
 from tracekit.base.errors import UsageError
 from tracekit.lab.endpoint.runtimes import (
     ComparedRuntimes,
+    PhaseMemory,
     Runtime,
     RuntimeEffort,
     RuntimeRow,
     RuntimeSample,
+    estimate_runtime,
     parse_runtime,
 )
-from tracekit.lab.endpoint.words import runtime_markdown
+from tracekit.lab.endpoint.server_use import IdleMemory, ServerWatch
+from tracekit.lab.endpoint.words import memory_tables, runtime_markdown
 
 SERVER = """
 import sys, time
@@ -55,6 +60,7 @@ def test_an_unknown_runtime_is_refused(words: str, model: str | None, sentence: 
 def _make_sample(**more: float | None) -> RuntimeSample:
     values: dict[str, Any] = {
         "start": 2e9,
+        "load": 1.5e9,
         "first_token": 50e6,
         "prefill": 2000.0,
         "decode": 80.0,
@@ -76,7 +82,7 @@ def test_figures_are_medians_of_rounds_and_absent_ones_stay_absent() -> None:
     compared = ComparedRuntimes(RuntimeEffort(), [row], ["Mind this."])
     assert row.figure("decode") is None
     text = runtime_markdown(compared)
-    assert "| b\\|c | 2 s (2 s to 2 s) |" in text
+    assert "| b\\|c | 2 s (2 s to 2 s) | 1.50 s (" in text
     assert "not available" in text
     assert text.endswith("- Mind this.\n")
 
@@ -98,6 +104,10 @@ def test_servers_are_measured_in_turns_and_ended(tracekit: Any, tmp_path: Path) 
     assert len(measured["samples"]) == 2
     for sample in measured["samples"]:
         assert sample["start"] > sample["first_token"] > 0
+        assert 0 < sample["load"] < sample["start"]
+        memory = sample["memory"]
+        assert sample["peak_memory"] >= memory["loaded"] > 2**20
+        assert memory["idle"]["private"] > 2**20
         assert sample["prompt_tokens"] == 7
         assert sample["peak_memory"] > 2**20
         assert sample["failures"] == 0
@@ -107,6 +117,36 @@ def test_servers_are_measured_in_turns_and_ended(tracekit: Any, tmp_path: Path) 
     assert "llama-server" in markdown.read_text()
     for process in psutil.process_iter(["cmdline"]):
         assert str(server) not in (process.info["cmdline"] or [])
+
+
+def test_memory_is_shown_by_phase_and_component(tmp_path: Path) -> None:
+    config = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    runtime = Runtime("a", ("x",), str(tmp_path))
+    estimate = estimate_runtime(runtime, RuntimeEffort(prompt_tokens=96, output_tokens=32))
+    assert estimate is not None
+    assert (estimate.context, estimate.size_of("KV cache")) == (128, 2 * 64 * 2 * 2 * 128)
+    memory = PhaseMemory(2**30, 2**21, None, 2**22, IdleMemory(2**20, None, None))
+    sample = replace(_make_sample(peak_memory=2**22), memory=memory)
+    rows = [RuntimeRow("a", str(tmp_path), [], [sample], estimate=estimate)]
+    phases, components = memory_tables(ComparedRuntimes(RuntimeEffort(), rows, []))
+    assert phases[2] == [
+        ("a", "1 GiB", "2 MiB", "not available", "4 MiB", "4 MiB", "1 MiB",
+         "not available", "not available"),
+    ]  # fmt: skip
+    assert [row[0] for row in components[2]] == [
+        *("weights", "KV cache", "activations", "all", "other")
+    ]
+    assert estimate_runtime(Runtime("b", ("x",), "none"), RuntimeEffort()) is None
+
+
+def test_a_sample_belongs_to_the_phase_in_which_it_was_taken() -> None:
+    with ServerWatch(psutil.Process().pid, 60.0) as watch:
+        moment = time.perf_counter_ns()
+    assert watch.level_at(0) is None
+    assert (watch.level_at(moment) or 0) > 2**20
+    assert watch.peak_within([(0, 1), (0, moment)]) == watch.level_at(moment)
+    assert watch.peak_within([(0, 1)]) is None
 
 
 def test_without_a_runtime_the_command_says_which_there_are(tracekit: Any) -> None:

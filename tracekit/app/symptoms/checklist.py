@@ -29,7 +29,7 @@ _SLOW = (
 CHECKS: dict[SymptomChoice, tuple[str, ...]] = {
     "slow-decode": _SLOW,
     "slow-prefill": _SLOW,
-    "memory": ("end", "memory", "swap", "growth", "capture"),
+    "memory": ("end", "memory", "regions", "swap", "growth", "capture"),
     "crash": ("end", "validation", "nan", "memory", "swap", "gpu", "capture"),
     "wrong": ("end", "first-output", "validation", "nan", "gpu", "fallback", "capture"),
 }

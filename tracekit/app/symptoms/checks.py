@@ -251,6 +251,21 @@ def check_memory(subject: ExaminedProgram) -> CheckAnswer:
     return CheckAnswer(Status.PASSED, f"{words}.")
 
 
+def check_regions(subject: ExaminedProgram) -> CheckAnswer:
+    """State how much of the memory is in regions of the GPU."""
+    if not is_mac():
+        return CheckAnswer(Status.NOT_APPLICABLE, "vmmap, which tells regions, is part of macOS.")
+    regions = subject.plain_run.memory.regions
+    if "accelerator" not in regions:
+        return CheckAnswer(
+            Status.ABSTAINED, "vmmap listed no region of the GPU, or could not look at the program."
+        )
+    words = f"Its regions of the GPU (IOAccelerator) had {units.size(regions['accelerator'])}"
+    if "footprint" in regions:
+        words += f" of a footprint of {units.size(regions['footprint'])}"
+    return CheckAnswer(Status.PASSED, f"{words} at most, by vmmap every two seconds.")
+
+
 def check_swap(subject: ExaminedProgram) -> CheckAnswer:
     """Judge whether the machine began to swap during the run."""
     memory = subject.plain_run.memory
@@ -411,6 +426,12 @@ QUESTIONS: Mapping[str, SymptomQuestion] = {
         "the peak of the program and its children; errors of allocation",
         "less than 1 GiB was left to the machine, or an allocation failed",
         check_memory,
+    ),
+    "regions": SymptomQuestion(
+        "How much of its memory is the GPU's?",
+        "vmmap every two seconds, on a Mac",
+        "never: the sizes are stated",
+        check_regions,
     ),
     "swap": SymptomQuestion(
         "Does the machine swap?",

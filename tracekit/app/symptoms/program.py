@@ -5,7 +5,7 @@ are those of the manual page MetalValidation(1).
 """
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,7 +45,8 @@ class CheckAnswer:
 class ExaminedProgram:
     """The program that is checked, and the runs of it that were made.
 
-    `limit` is the longest time of each run in seconds; `folder` keeps all output.
+    `limit` is the longest time of each run in seconds; `folder` keeps all output. `host` is asked
+    about regions of memory, for the symptom "memory" alone, whose runs are not timed.
     """
 
     argv: tuple[str, ...]
@@ -53,6 +54,7 @@ class ExaminedProgram:
     folder: Path
     symptom: str
     show_stage: pipeline.ShowStage = pipeline.show_nothing
+    host: machine.Machine = field(default_factory=machine.Machine)
 
     @cached_property
     def plain_run(self) -> WatchedRun:
@@ -64,9 +66,14 @@ class ExaminedProgram:
         with machine.Watch() as watch:
             self.states.append(watch.before())
             with self.show_stage("run"):
-                run = watch_program(self.argv, environment, self.folder / "plain", self.limit)
+                folder = self.folder / "plain"
+                read_regions = self._read_regions if self.symptom == "memory" else None
+                run = watch_program(self.argv, environment, folder, self.limit, read_regions)
             self.states.append(watch.after())
         return run
+
+    def _read_regions(self, pid: int) -> dict[str, int | None]:
+        return machine.sampler.read_vmmap(pid, self.host)
 
     @cached_property
     def states(self) -> list[machine.State]:

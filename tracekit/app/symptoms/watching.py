@@ -5,7 +5,7 @@ The standard output and error of the program are files of the checklist's folder
 
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +17,7 @@ from tracekit.base import TracekitError, processes, programs, system
 
 _POLL = 0.01  # seconds between two looks at the output
 _PERIOD = 0.05  # seconds between two samples of memory
+_REGIONS_PERIOD = 2.0  # seconds between two looks at its regions
 PARTS = 8  # of a time in which memory is judged
 _STOP = processes.StopPolicy(
     ((signal.SIGINT, 5.0), (signal.SIGTERM, 2.0), (system.SIGKILL, 5.0)), group=True
@@ -30,7 +31,8 @@ class MemoryUse:
     `peak` is the most resident memory in any sample, None without a sample; pages that processes
     share count in each. `levels` are all samples, with seconds from the start. `least_available`
     is the machine's. The swap figures are the machine's swap in use at the start of the run and
-    the most during it; `swap_total` is 0 on a machine without swap.
+    the most during it; `swap_total` is 0 on a machine without swap. `regions` are the most bytes of
+    each kind of region of the main process, by vmmap; empty where it was not asked or is not known.
     """
 
     peak: int | None = None
@@ -40,6 +42,13 @@ class MemoryUse:
     swap_at_start: int = field(default_factory=lambda: psutil.swap_memory().used)
     swap_peak: int = 0
     levels: list[tuple[float, int]] = field(default_factory=list[tuple[float, int]])
+    regions: dict[str, int] = field(default_factory=dict[str, int])
+
+    def note_regions(self, sizes: Mapping[str, int | None]) -> None:
+        """Keep the largest size of each kind of region."""
+        for kind, size in sizes.items():
+            if size is not None:
+                self.regions[kind] = max(size, self.regions.get(kind, 0))
 
     def sample(self, family: set[psutil.Process], moment: float) -> None:
         """Read the memory of these processes and of the machine, seconds after the start."""
@@ -103,12 +112,21 @@ class WatchedRun:
         return self.folder / "stderr.txt"
 
 
+ReadRegions = Callable[[int], Mapping[str, int | None]]
+"""Returns the memory of a process by kinds of regions, in bytes."""
+
+
 def watch_program(
-    argv: Sequence[str], environment: Mapping[str, str], folder: Path, limit: float
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    folder: Path,
+    limit: float,
+    read_regions: ReadRegions | None = None,
 ) -> WatchedRun:
     """Run a program in its own process group, for `limit` seconds at most.
 
     An interruption or an error ends it, and all that it started; its output stays in the folder.
+    `read_regions` is called every two seconds: it may pause the program.
 
     Raises:
         ToolError: It cannot be started.
@@ -126,7 +144,8 @@ def watch_program(
         except OSError as error:
             raise _make_start_error(argv, error) from error
         try:
-            first_output, end_time = _follow(child, memory, folder, start_time, limit)
+            times = (start_time, limit)
+            first_output, end_time = _follow(child, memory, folder, times, read_regions)
             is_over_limit = child.exit_status is None
             child.stop()
         except KeyboardInterrupt:
@@ -146,10 +165,19 @@ def watch_program(
 
 
 def _follow(
-    child: processes.Child, memory: MemoryUse, folder: Path, start_time: float, limit: float
+    child: processes.Child,
+    memory: MemoryUse,
+    folder: Path,
+    times: tuple[float, float],
+    read_regions: ReadRegions | None,
 ) -> tuple[float | None, float]:
-    """Follow a program until it ends or reaches the limit; return its first output and the end."""
+    """Follow a program until it ends or reaches the limit; return its first output and the end.
+
+    `times` are its start and the limit.
+    """
+    start_time, limit = times
     first_output = None
+    regions_time = start_time
     output_file = folder / "stdout.txt"
     main_process = psutil.Process(child.pid)
     sample_time = start_time
@@ -164,6 +192,9 @@ def _follow(
             child.note_descendants()
             memory.sample({main_process, *child.descendants}, moment - start_time)
             sample_time = moment + _PERIOD
+        if read_regions is not None and moment >= regions_time and memory.levels:
+            memory.note_regions(read_regions(child.pid))
+            regions_time = moment + _REGIONS_PERIOD
         child.wait(_POLL)
 
 

@@ -10,23 +10,35 @@ import time
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import httpx2
+import psutil
 
-from tracekit.base import UsageError, processes
+from tracekit import machine
+from tracekit.base import InputError, UsageError, processes
 from tracekit.base.programs import require_program
 from tracekit.lab.endpoint.client import Endpoint, Reply, ask, run_coroutine
-from tracekit.lab.endpoint.server_use import ServerWatch
+from tracekit.lab.endpoint.model_memory import (
+    ModelMemory,
+    estimate_memory,
+    find_config,
+    read_config,
+)
+from tracekit.lab.endpoint.server_use import IdleMemory, ServerWatch
 from tracekit.lab.endpoint.traffic import find_model, make_prompt
 from tracekit.record import Progress
 
 _ADAPTERS = Path(__file__).with_name("runtimes.toml")
 _HOST = "127.0.0.1"
 _POLL = 0.05  # seconds between two looks at a server that starts
+_WATCH = 0.05  # seconds between two samples of its memory
 _COMMAND = "command:"
 _STOP = processes.StopPolicy(signals=((signal.SIGTERM, 10.0),), group=True)
 _SECOND = 1_000_000_000
+KIND = "runtimes"
 ALIKE_PROMPTS = 1.05
 """Ratio of the tokens of two prompts up to which their prefills are compared."""
 
@@ -64,15 +76,33 @@ class RuntimeEffort:
 
 
 @dataclass(frozen=True)
+class PhaseMemory:
+    """The memory of a server's processes by phase: resident bytes, None without a sample.
+
+    `baseline` is the memory in use on the machine before the start. `loaded` is the level after a
+    first and a second short reply, `prefill` the peak from a request to its first token, `decode`
+    the peak from there to the end of the reply. `idle` is a look after the last reply.
+    """
+
+    baseline: int
+    loaded: int | None
+    prefill: int | None
+    decode: int | None
+    idle: IdleMemory
+
+
+@dataclass(frozen=True)
 class RuntimeSample:
     """One round of one server: waits in ns, rates in tokens a second, memory in bytes.
 
     `start` is from the start of the program to the first token of a first short reply, so that a
-    server that loads its model only then is measured like the others. The rest are medians of the
-    replies after it; None is what no reply or no process could give.
+    server that loads its model only then is measured like the others. `load` is the part of it that
+    a second short reply does not take. The rest are medians of the replies after these; None is
+    what no reply or no process could give.
     """
 
     start: float
+    load: float | None
     first_token: float | None
     prefill: float | None
     decode: float | None
@@ -80,6 +110,7 @@ class RuntimeSample:
     peak_memory: int | None
     failures: int
     coarse_replies: int  # whose parts hold several tokens, so that they time no decoding
+    memory: PhaseMemory | None = None
 
 
 @dataclass(frozen=True)
@@ -93,19 +124,28 @@ class RuntimeFigure:
 
 @dataclass(frozen=True)
 class RuntimeRow:
-    """The result of one server; `reason` says why a server has no figures."""
+    """The result of one server; `reason` says why a server has no figures.
+
+    `estimate` is the memory of its model by its `config.json`, None if there is none.
+    """
 
     name: str
     model: str
     command: list[str]
     samples: list[RuntimeSample] = field(default_factory=list)
     reason: str = ""
+    estimate: ModelMemory | None = None
 
     def figure(self, name: str) -> RuntimeFigure | None:
-        """Return the figure of a field of the samples; None if no round has it."""
+        """Return the figure of a field of the samples; None if no round has it.
+
+        A field of a part has a dotted name, such as "memory.idle.private".
+        """
         values: list[float] = []
         for sample in self.samples:
-            value = getattr(sample, name)
+            value: Any = sample
+            for part in name.split("."):
+                value = getattr(value, part, None)
             if value is not None:
                 values.append(value)
         if not values:
@@ -115,12 +155,15 @@ class RuntimeRow:
 
 @dataclass(frozen=True)
 class ComparedRuntimes:
-    """All servers in the order of the command line."""
+    """All servers in the order of the command line, the machine, and the time of the start."""
 
     effort: RuntimeEffort
     rows: list[RuntimeRow]
     doubts: list[str]
+    machine: dict[str, Any] = field(default_factory=dict)
+    date: str = ""
     interrupted: bool = False
+    kind: str = KIND
     format: int = 1
 
 
@@ -162,6 +205,7 @@ def compare_runtimes(
     samples: dict[int, list[RuntimeSample]] = {place: [] for place in range(len(runtimes))}
     reasons: dict[int, str] = {}
     interrupted = False
+    date = datetime.now(UTC).isoformat(timespec="seconds")
     try:
         for number in range(effort.rounds):
             for place, runtime in enumerate(runtimes):
@@ -177,9 +221,24 @@ def compare_runtimes(
     rows: list[RuntimeRow] = []
     for place, runtime in enumerate(runtimes):
         reason = reasons.get(place, "")
-        row = RuntimeRow(runtime.name, runtime.model, list(runtime.command), samples[place], reason)
+        estimate = estimate_runtime(runtime, effort)
+        command = list(runtime.command)
+        row = RuntimeRow(runtime.name, runtime.model, command, samples[place], reason, estimate)
         rows.append(row)
-    return ComparedRuntimes(effort, rows, list(_doubts(rows)), interrupted)
+    facts = machine.describe()
+    return ComparedRuntimes(effort, rows, list(_doubts(rows)), facts, date, interrupted)
+
+
+def estimate_runtime(runtime: Runtime, effort: RuntimeEffort) -> ModelMemory | None:
+    """Return the memory of a runtime's model for one reply; None if no `config.json` is found."""
+    config = find_config(runtime.model)
+    if config is None:
+        return None
+    tokens = effort.prompt_tokens + effort.output_tokens
+    try:
+        return estimate_memory(read_config(config), tokens)
+    except InputError:
+        return None
 
 
 class _NoServerError(Exception):
@@ -189,6 +248,7 @@ class _NoServerError(Exception):
 def _measure(runtime: Runtime, effort: RuntimeEffort, number: int) -> RuntimeSample:
     """Start the server, ask it and stop it."""
     environment = dict(os.environ)
+    baseline = psutil.virtual_memory().used
     port = _free_port()
     argv = runtime.argv(port)
     try:
@@ -201,14 +261,32 @@ def _measure(runtime: Runtime, effort: RuntimeEffort, number: int) -> RuntimeSam
             started = time.perf_counter_ns()
             server = processes.start_child(argv, _STOP, env=environment, stdout=file, stderr=file)
         try:
-            with ServerWatch(server.pid) as watch:
-                sample = _ask_server(server, output, port, effort, (started, number))
+            with ServerWatch(server.pid, _WATCH) as watch:
+                conversation = _ask_server(server, output, port, effort, (started, number))
             use = watch.use()
+            memory = _read_memory(conversation, watch, baseline)
         finally:
             server.note_descendants()
             server.stop()
             server.clean_up()
-    return replace(sample, peak_memory=use.peak_memory)
+    return replace(_summarize(conversation), peak_memory=use.peak_memory, memory=memory)
+
+
+def _read_memory(conversation: "_Conversation", watch: ServerWatch, baseline: int) -> PhaseMemory:
+    """Return the memory by phase; the server is idle, and is looked at once more."""
+    prefills: list[tuple[int, int]] = []
+    decodes: list[tuple[int, int]] = []
+    for reply in conversation.replies:
+        if reply.is_complete:
+            prefills.append((reply.due_moment, reply.arrivals[0]))
+            decodes.append((reply.arrivals[0], reply.end))
+    return PhaseMemory(
+        baseline=baseline,
+        loaded=watch.level_at(conversation.loaded),
+        prefill=watch.peak_within(prefills),
+        decode=watch.peak_within(decodes),
+        idle=watch.read_idle_memory(),
+    )
 
 
 def _free_port() -> int:
@@ -222,7 +300,7 @@ def _ask_server(
     port: int,
     effort: RuntimeEffort,
     moment: tuple[int, int],
-) -> RuntimeSample:
+) -> "_Conversation":
     started, number = moment
     endpoint = Endpoint(f"http://{_HOST}:{port}/v1", time_limit=effort.time_limit)
     deadline = time.monotonic() + effort.start_limit
@@ -250,21 +328,42 @@ def _answers(endpoint: Endpoint) -> bool:
         return False
 
 
+@dataclass(frozen=True)
+class _Conversation:
+    """Replies of a server: the first, counted from its start, a second alike, and those to measure.
+
+    `loaded` is when the second one was over.
+    """
+
+    first_reply: Reply
+    second_reply: Reply
+    loaded: int
+    replies: list[Reply]
+
+
 async def _ask_in_a_row(
     endpoint: Endpoint, effort: RuntimeEffort, started: int, number: int
-) -> RuntimeSample:
+) -> _Conversation:
     replies: list[Reply] = []
     async with httpx2.AsyncClient(timeout=endpoint.time_limit, trust_env=False) as client:
         warm_up = Reply(0, started)
         await ask(client, endpoint, warm_up, "time", 2)
         if not warm_up.arrivals:
             raise _NoServerError(f"its first reply was {warm_up.failure}: {warm_up.reason}")
+        second = Reply(1, time.perf_counter_ns())
+        await ask(client, endpoint, second, "year", 2)
+        loaded = time.perf_counter_ns()
         for place in range(effort.replies):
             reply = Reply(place, time.perf_counter_ns())
             prompt = make_prompt(place, effort.prompt_tokens, number)
             await ask(client, endpoint, reply, prompt, effort.output_tokens)
             replies.append(reply)
-    complete = [reply for reply in replies if reply.is_complete]
+    return _Conversation(warm_up, second, loaded, replies)
+
+
+def _summarize(conversation: _Conversation) -> RuntimeSample:
+    """Return the figures of a server's replies."""
+    complete = [reply for reply in conversation.replies if reply.is_complete]
     prefills: list[float] = []
     decodes: list[float] = []
     prompts: list[float] = []
@@ -279,14 +378,22 @@ async def _ask_in_a_row(
             prefills.append(reply.prompt_tokens / wait * _SECOND)
         if reply.time_per_token:
             decodes.append(_SECOND / reply.time_per_token)
+    start = conversation.first_reply.arrivals[0] - conversation.first_reply.due_moment
+    load = None
+    if conversation.second_reply.arrivals:
+        load = max(
+            0,
+            start - (conversation.second_reply.arrivals[0] - conversation.second_reply.due_moment),
+        )
     return RuntimeSample(
-        start=warm_up.arrivals[0] - started,
+        start=start,
+        load=load,
         first_token=_median(waits),
         prefill=_median(prefills),
         decode=_median(decodes),
         prompt_tokens=_median(prompts),
         peak_memory=None,
-        failures=len(replies) - len(complete),
+        failures=len(conversation.replies) - len(complete),
         coarse_replies=coarse_replies,
     )
 

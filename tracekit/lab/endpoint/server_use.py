@@ -2,6 +2,8 @@
 
 import threading
 import time
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -10,6 +12,7 @@ from urllib.parse import urlsplit
 import psutil
 
 from tracekit.lab.endpoint.client import LOCAL_HOSTS
+from tracekit.machine import sampler
 
 INTERVAL = 0.5  # seconds
 
@@ -23,6 +26,19 @@ class ServerUse:
     samples: int
     cores: float | None
     peak_memory: int | None
+
+
+@dataclass(frozen=True)
+class IdleMemory:
+    """The memory of an idle server in bytes: a look that takes a while, so that it is never timed.
+
+    `private` belongs to its processes alone (USS). `footprint`, and `accelerator` in regions of the
+    GPU, are those of its main process by vmmap, which only macOS has. None is not known.
+    """
+
+    private: int | None
+    footprint: int | None
+    accelerator: int | None
 
 
 def find_server(url: str) -> tuple[int | None, str]:
@@ -46,13 +62,14 @@ def find_server(url: str) -> tuple[int | None, str]:
 class ServerWatch:
     """Samples a process and its children in a thread, as long as a `with` block runs."""
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, interval: float = INTERVAL) -> None:
         self._process = psutil.Process(pid)
+        self._interval = interval
         self._name = self._process.name()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._sample, daemon=True)
         self._times: list[tuple[float, float]] = []
-        self._peak = 0
+        self._levels: list[tuple[int, int]] = []  # moments as of perf_counter_ns, and bytes
 
     def __enter__(self) -> Self:
         """Begin to sample."""
@@ -78,10 +95,38 @@ class ServerWatch:
             (first_moment, first_cpu), (last_moment, last_cpu) = self._times[0], self._times[-1]
             if last_moment > first_moment:
                 cores = max(0.0, last_cpu - first_cpu) / (last_moment - first_moment)
-        return ServerUse(self._process.pid, self._name, len(self._times), cores, self._peak or None)
+        sizes = [size for _, size in self._levels]
+        peak = max(sizes, default=None)
+        return ServerUse(self._process.pid, self._name, len(self._times), cores, peak)
+
+    def level_at(self, moment: int) -> int | None:
+        """Return the resident bytes of the last sample up to a moment of `perf_counter_ns`."""
+        level = None
+        for sample_moment, size in self._levels:
+            if sample_moment <= moment:
+                level = size
+        return level
+
+    def peak_within(self, spans: Iterable[tuple[int, int]]) -> int | None:
+        """Return the most resident bytes of the samples in these spans; None if there is none."""
+        peak = None
+        for start, end in spans:
+            for moment, size in self._levels:
+                if start <= moment <= end:
+                    peak = max(peak or 0, size)
+        return peak
+
+    def read_idle_memory(self) -> IdleMemory:
+        """Look at the memory of the idle server by kinds."""
+        private = None
+        with suppress(psutil.Error):
+            family = [self._process, *self._process.children(recursive=True)]
+            private = sum(process.memory_full_info().uss for process in family)
+        regions = sampler.read_vmmap(self._process.pid)
+        return IdleMemory(private, regions["footprint"], regions["accelerator"])
 
     def _sample(self) -> None:
-        while not self._stop.wait(INTERVAL):
+        while not self._stop.wait(self._interval):
             self._look()
 
     def _look(self) -> None:
@@ -95,4 +140,4 @@ class ServerWatch:
         except psutil.Error:
             return  # it ended, or a child did: this sample is none
         self._times.append((time.monotonic(), cpu))
-        self._peak = max(self._peak, memory)
+        self._levels.append((time.perf_counter_ns(), memory))

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from tracekit.base import units
 from tracekit.lab.endpoint.figures import EndpointFigures, TrafficPhase, WaitSummary
+from tracekit.lab.endpoint.model_memory import ModelMemory, list_parts
 from tracekit.lab.endpoint.runtimes import ComparedRuntimes, RuntimeRow
 
 WordTable = tuple[str, Sequence[str], Sequence[Sequence[str]]]
@@ -127,6 +128,7 @@ def _server_rows(figures: EndpointFigures) -> Iterator[tuple[str, ...]]:
 
 _FIGURES = (
     ("start", "start to first token"),
+    ("load", "load"),
     ("first_token", "first token"),
     ("prefill", "prefill tokens/s"),
     ("decode", "decode tokens/s"),
@@ -151,17 +153,73 @@ def runtime_table(compared: ComparedRuntimes) -> WordTable:
     return title, ("runtime", *(head for _, head in _FIGURES), "reason"), rows
 
 
+_PHASES = (
+    ("memory.baseline", "machine before"),
+    ("memory.loaded", "loaded"),
+    ("memory.prefill", "prefill"),
+    ("memory.decode", "decode"),
+    ("peak_memory", "peak"),
+    ("memory.idle.private", "private"),
+    ("memory.idle.footprint", "footprint"),
+    ("memory.idle.accelerator", "of the GPU"),
+)
+
+
+def memory_tables(compared: ComparedRuntimes) -> Iterator[WordTable]:
+    """Yield the memory by phase, and that of each model by component next to what was measured."""
+    rows: list[tuple[str, ...]] = []
+    for row in compared.rows:
+        if row.figure("memory.baseline") is not None:
+            cells = [row.name]
+            for name, _ in _PHASES:
+                cells.append(_level_words(row, name))
+            rows.append(tuple(cells))
+    title = (
+        "Resident memory of each server's processes, medians; private, footprint and of the GPU "
+        "after the last reply, the latter two by vmmap of macOS"
+    )
+    if rows:
+        yield title, ("runtime", *(head for _, head in _PHASES)), rows
+    for row in compared.rows:
+        if row.samples and row.estimate is not None:
+            yield _component_table(row, row.estimate)
+
+
+def _component_table(row: RuntimeRow, estimate: ModelMemory) -> WordTable:
+    """Return the components of a model's memory, and the rest that the server took at its peak."""
+    model = estimate.model
+    title = f"{row.name}, {model.name}: computed for a reply of {estimate.context:,} tokens"
+    rows = list(list_parts(estimate))
+    peak = row.figure("peak_memory")
+    if peak is not None and estimate.total is not None:
+        other = units.size(peak.median - estimate.total)
+        if peak.median < estimate.total:
+            other = units.unavailable("the processes had less resident memory than that")
+        rows.append(("other", other, f"the peak of {units.size(peak.median)} without these"))
+    return title, ("memory", "size", "computed from"), rows
+
+
+def _level_words(row: RuntimeRow, name: str) -> str:
+    figure = row.figure(name)
+    if figure is None:
+        return units.NOT_AVAILABLE
+    return units.size(figure.median)
+
+
 def runtime_markdown(compared: ComparedRuntimes) -> str:
-    """Return the table as Markdown, with the doubts below it."""
-    title, columns, rows = runtime_table(compared)
-    lines = [title, "", "| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
-    for row in rows:
-        cells = [cell.replace("|", "\\|") for cell in row]
-        lines.append("| " + " | ".join(cells) + " |")
+    """Return the tables as Markdown, with the doubts below them."""
+    lines: list[str] = []
+    for title, columns, rows in (runtime_table(compared), *memory_tables(compared)):
+        lines += [title, "", "| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+        for row in rows:
+            cells = [cell.replace("|", "\\|") for cell in row]
+            lines.append("| " + " | ".join(cells) + " |")
+        lines.append("")
+    lines.pop()
     if compared.doubts:
         lines.append("")
     for doubt in compared.doubts:
-        lines.append(f"- {doubt}")  # noqa: PERF401
+        lines.append(f"- {doubt}")
     return "\n".join(lines) + "\n"
 
 
@@ -171,7 +229,7 @@ def _figure_words(row: RuntimeRow, name: str) -> str:
         return units.NOT_AVAILABLE
     words: list[str] = []
     for value in (figure.median, figure.least, figure.largest):
-        if name in {"start", "first_token"}:
+        if name in {"start", "load", "first_token"}:
             words.append(units.duration(value))
         elif name == "peak_memory":
             words.append(units.size(int(value)))

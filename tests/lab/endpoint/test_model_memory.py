@@ -1,0 +1,122 @@
+"""The memory of a model by its `config.json`: known models, and what cannot be known."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracekit.base.errors import InputError
+from tracekit.lab.endpoint.model_memory import (
+    ModelMemory,
+    estimate_memory,
+    find_config,
+    judge_fit,
+    list_parts,
+    read_config,
+)
+
+# as published with the models
+LLAMA: dict[str, Any] = {
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "num_attention_heads": 32,
+    "num_hidden_layers": 32,
+    "num_key_value_heads": 8,
+    "vocab_size": 128256,
+    "tie_word_embeddings": False,
+    "torch_dtype": "bfloat16",
+}
+EXPERTS: dict[str, Any] = {
+    **LLAMA,
+    "hidden_size": 2048,
+    "num_hidden_layers": 48,
+    "moe_intermediate_size": 768,
+    "num_experts": 128,
+    "num_experts_per_tok": 8,
+    "head_dim": 128,
+    "num_key_value_heads": 4,
+    "vocab_size": 151936,
+    "quantization": {"bits": 4, "group_size": 64},
+}
+
+
+def read(folder: Path, values: dict[str, Any], context: int = 4096, batch: int = 1) -> ModelMemory:
+    folder.mkdir(exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(values))
+    return estimate_memory(read_config(folder / "config.json"), context, batch)
+
+
+def test_the_parameters_of_published_models_are_counted(tmp_path: Path) -> None:
+    memory = read(tmp_path / "llama", LLAMA)
+    assert memory.model.parameters == 8_030_261_248, "as its card says"
+    assert memory.size_of("weights") == 2 * 8_030_261_248
+    assert memory.size_of("KV cache") == 512 << 20
+    assert memory.total == sum(part.size or 0 for part in memory.parts)
+    experts = read(tmp_path / "experts", EXPERTS)
+    assert experts.model.parameters == pytest.approx(30.5e9, rel=0.01)
+    assert experts.size_of("weights") == pytest.approx(30.5e9 * 4.5 / 8, rel=0.01)
+    assert experts.model.quantization == "4 bits in groups of 64"
+
+
+def test_tokens_sequences_and_windows_size_the_cache(tmp_path: Path) -> None:
+    kinds = ["sliding_attention", "sliding_attention", "linear_attention", "full_attention"] * 8
+    windows = {**LLAMA, "layer_types": kinds, "sliding_window": 512}
+    token = 2 * 8 * 128 * 2  # bytes in a layer
+    for name, values, batch, size in (
+        ("twice", LLAMA, 2, 2 * 32 * 4096 * token),
+        ("windows", windows, 1, (8 * 4096 + 16 * 512) * token),
+        ("compressed", {**LLAMA, "kv_lora_rank": 512, "qk_rope_head_dim": 64}, 1,
+         32 * 4096 * 576 * 2),
+        ("nested", {"text_config": LLAMA}, 1, 32 * 4096 * token),
+    ):  # fmt: skip
+        assert read(tmp_path / name, values, batch=batch).size_of("KV cache") == size, name
+
+
+def test_files_of_weights_are_weighed(tmp_path: Path) -> None:
+    folder = tmp_path / "m"
+    folder.mkdir()
+    for number in (1, 2):
+        (folder / f"model-{number}.safetensors").write_bytes(b"x" * 1000)
+    compressed = {**LLAMA, "kv_lora_rank": 512}
+    assert read(folder, compressed).size_of("weights") == 2000
+    for file in folder.glob("*.safetensors"):
+        file.unlink()
+    unknown = read(folder, compressed)
+    assert (unknown.total, unknown.size_of("weights")) == (None, None)
+    rows = {name: size for name, size, _ in list_parts(unknown)}
+    assert rows["weights"] == (
+        "not available, because compressed attention, and no file of weights"
+    )
+    assert "all" not in rows
+    assert judge_fit(None, 1).startswith("not available")
+    assert judge_fit(3 << 30, 1 << 30) == "no: 2 GiB too much"
+
+
+def test_a_model_is_found_by_folder_file_and_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    snapshot = tmp_path / "hub" / "models--org--tiny-4bit" / "snapshots" / "abc"
+    snapshot.mkdir(parents=True)
+    read(snapshot, LLAMA)
+    config = find_config("org/tiny-4bit")
+    assert config == snapshot / "config.json"
+    assert config is not None
+    assert read_config(config).name == "org/tiny-4bit"
+    assert find_config(str(snapshot)) == find_config(str(config)) == config
+    assert find_config("org/other") is None
+    assert find_config("nowhere") is None
+
+
+def test_a_file_that_is_not_of_a_model_is_refused(tmp_path: Path) -> None:
+    for text, words in (
+        ("{", "is not JSON"),
+        ("[]", "is not a JSON object"),
+        ('{"hidden_size": 4}', "has no num_hidden_layers"),
+        (json.dumps({**LLAMA, "hidden_size": "4096"}), "has no hidden_size"),
+    ):
+        file = tmp_path / "config.json"
+        file.write_text(text)
+        with pytest.raises(InputError, match=words):
+            read_config(file)
