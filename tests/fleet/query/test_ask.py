@@ -29,7 +29,7 @@ def test_a_table_has_the_rows_of_all_runs_with_their_names_first(two_runs: Path,
 def test_tables_that_fill_several_files_are_one_table(
     two_runs: Path, ask: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tracekit.fleet.query.views._ROW_GROUP", 1)
+    monkeypatch.setattr("tracekit.fleet.query.kept_rows.ROW_GROUP", 1)
     starts = [row["start"] for row in ask("select start from gpu_intervals", two_runs)]
     assert starts == [0, 20, 50, 5, 200]
 

@@ -76,17 +76,21 @@ IN_BATCHES = ("runs", "metrics", "findings")
 """The overviews that a batch keeps; its windows and checks are not stored."""
 
 
-def rows_of(name: str, run: AskedRun, recording: Recording) -> Iterator[Cells]:
-    """Yield a run's rows of an overview."""
+def without_identity(name: str) -> pa.Schema:
+    """Return the columns of an overview without those that identify the run."""
+    first, second, *fields = SCHEMAS[name]
+    assert (first.name, second.name) == ("run", "run_path")
+    return pa.schema(fields)
+
+
+def rows_of(name: str, recording: Recording) -> list[Cells]:
+    """Return a run's rows of an overview, without the columns that identify the run."""
     provenance = recording.provenance()
     if name != "runs" and not recording.result_file.exists():
         raise RecordingError("it is not analyzed", hint="`tracekit analyze RUN` does it.")
     if name == "runs":
-        rows = [_run(recording, provenance)]
-    else:
-        rows = _rows_of_result(name, Result.load(recording.result_file))
-    run_cells = identify_run(run)
-    return (run_cells | row for row in rows)
+        return [_run(recording, provenance)]
+    return _rows_of_result(name, Result.load(recording.result_file))
 
 
 def _rows_of_result(name: str, result: Result) -> list[Cells]:

@@ -86,8 +86,9 @@ def _find_readable(folder: Path, read: Callable[[Path], object] = pq.read_metada
 
 @dataclass(frozen=True)
 class Sources:
-    """Everything that a question is about."""
+    """Everything that a question is about, and the paths that led there."""
 
+    paths: tuple[Path, ...]
     runs: tuple[AskedRun, ...]
     batches: tuple[AskedBatch, ...]
 
@@ -127,7 +128,7 @@ def sources(paths: Sequence[Path]) -> Sources:
         if len(places) > 1:
             prefix = f"{name}:"
         asked_batches.append(AskedBatch(prefix, path))
-    return Sources(tuple(asked_runs), tuple(asked_batches))
+    return Sources(tuple(searched_paths), tuple(asked_runs), tuple(asked_batches))
 
 
 def _find_places(paths: Sequence[Path]) -> list[Path]:
@@ -215,16 +216,29 @@ def _names(paths: Sequence[Path]) -> list[str]:
 class Opener:
     """Opens runs; bundles are imported into a private folder, each once.
 
-    `number` is the run of a bundle that has several; None for the last. `notes` grows with
-    sentences on bundles of which the last was taken.
+    `number` is the run of a bundle that has several; None for the last.
     """
 
     workshop: Path
     number: int | None = None
-    notes: list[str] = field(default_factory=list[str])
+    _notes: dict[Path, tuple[str, ...]] = field(default_factory=dict[Path, tuple[str, ...]])
     _imported: dict[Path, Recording | TracekitError] = field(
         default_factory=dict[Path, Recording | TracekitError]
     )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on the bundles of which the last run was taken."""
+        return tuple([note for notes in self._notes.values() for note in notes])
+
+    def notes_on(self, run: AskedRun) -> tuple[str, ...]:
+        """Return the sentences on one bundle."""
+        return self._notes.get(run.path, ())
+
+    def note(self, run: AskedRun, notes: tuple[str, ...]) -> None:
+        """Take the sentences on a bundle from an earlier question."""
+        if notes:
+            self._notes[run.path] = notes
 
     def open_run(self, run: AskedRun) -> Recording:
         """Return the run."""
@@ -257,5 +271,5 @@ class Opener:
             raise KeyboardInterrupt from stop  # no fault of the bundle, which would be left out
         except TracekitError as error:
             return error
-        self.notes.extend(choice_notes)
+        self._notes[bundle] = tuple(choice_notes)
         return recording

@@ -1,12 +1,13 @@
 """The views that SQL can name, each made of all runs when it is first named, and their list.
 
 The tables of runs are written as Parquet into a private folder, from where DuckDB reads only the
-parts that the question needs, so that memory stays bounded.
+parts that the question needs, so that memory stays bounded. Rows that an earlier question found are
+taken from `kept_rows`.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -25,16 +26,18 @@ from tracekit.base import (
     find_similar,
 )
 from tracekit.fleet.batch.results import ROW_SCHEMA
-from tracekit.fleet.query import overviews
+from tracekit.fleet.query import kept_rows, overviews
 from tracekit.fleet.query.database import QueryDatabase
+from tracekit.fleet.query.kept_rows import KeptRows, KeptRun
+from tracekit.fleet.query.run_keys import make_run_key
 from tracekit.fleet.query.sources import AskedRun, Opener, Sources, sources
 from tracekit.pipeline import tables_of
 from tracekit.record import Progress, quiet
 from tracekit.tables import SCHEMAS, Flaw, Loss, MissingTableError, Severity, schemas
 from tracekit.tables import losses as tables_losses
 
-_ROW_GROUP = 122_880  # rows; one thread of DuckDB takes so many at a time
 _NAMED = 12  # runs of one sentence, and sentences
+_THERE_IS_NONE = " is left out: there is none."
 
 
 class LeftOut:
@@ -47,7 +50,7 @@ class LeftOut:
         self,
         table: str,
         run: str,
-        words: str = " is left out: there is none.",
+        words: str = _THERE_IS_NONE,
         flaw: Flaw = Flaw.NOTED,
     ) -> None:
         """Note why a run does not have a table, or a loss that its reader reports."""
@@ -114,6 +117,55 @@ View = tuple[str, int, list[str]]  # its name, how many runs have it, its column
 
 
 @dataclass(frozen=True)
+class _RunRows:
+    """A table of a run, None if it lacks it, and the words on its losses.
+
+    Rows that follow from an error that may pass are not certain, and are read again next time.
+    """
+
+    table: pa.Table | None
+    omissions: tuple[tuple[str, Flaw], ...] = ()
+    is_certain: bool = True
+
+
+_Read = Callable[[str, AskedRun], _RunRows]
+
+
+@dataclass
+class _Reading:
+    """The runs that a question reads, on their way to the kept rows."""
+
+    store: KeptRows
+    kept_runs: dict[str, KeptRun]
+    keys: Mapping[AskedRun, str]
+    opener: Opener
+    _waiting: list[tuple[KeptRun, pa.Table]] = field(default_factory=list[tuple[KeptRun, pa.Table]])
+    _row_count: int = 0
+
+    def add(self, run: AskedRun, rows: _RunRows) -> None:
+        """Keep the rows of a run with those of the next ones, if they are certain."""
+        key = self.keys[run]
+        table = rows.table
+        row_count = table.num_rows if table is not None else 0
+        if not key or not rows.is_certain or row_count > kept_rows.MOST_ROWS:
+            return
+        notes = self.opener.notes_on(run)
+        kept_run = KeptRun(key, row_count, table is not None, rows.omissions, notes)
+        self.kept_runs[key] = kept_run
+        self._waiting.append((kept_run, kept_rows.with_number(table, kept_run)))
+        self._row_count += row_count
+        if self._row_count >= kept_rows.ROW_GROUP:
+            self.keep()
+
+    def keep(self) -> None:
+        """Write the rows that were added since the last time."""
+        if self._waiting:
+            self.store.add(self._waiting, self.kept_runs)
+        self._waiting = []
+        self._row_count = 0
+
+
+@dataclass(frozen=True)
 class Views:
     """The views of a database; `omissions` grows with the runs that they lack, and the reasons."""
 
@@ -128,23 +180,19 @@ class Views:
         name = name.lower()
         if name not in NAMES:
             raise no_table(name, NAMES)
-        kind = "VIEW"
         if name in overviews.SCHEMAS:
-            kind = "TABLE"  # many small files are read once
             selects = self._overview(name)
         elif name == overviews.RESULTS:
             selects = overviews.results(self.sources.batches)
         else:
             selects = self._table(name)
         select = " UNION ALL BY NAME ".join(selects)
+        kind = "TABLE" if name in overviews.SCHEMAS else "VIEW"  # many small files are read once
         execute = self.database.connection.execute
         self.database.waiting(lambda: execute(f"CREATE {kind} {name} AS {select}"))
 
     def _table(self, name: str) -> list[str]:
-        selects: list[str] = []
-        files = list(self._files(name))
-        if files:
-            selects.append(f"FROM {overviews.parquet(files)}")
+        selects = self._select_runs(name, self._read_table)
         for batch in self.sources.batches:
             table_files = batch.table(name)
             if table_files:
@@ -165,16 +213,67 @@ class Views:
             )
         return selects
 
-    def _files(self, name: str) -> Iterator[Path]:
-        """Yield files with the tables of all runs that have it; the others are noted.
+    def _overview(self, name: str) -> list[str]:
+        if name not in overviews.IN_BATCHES:
+            for batch in self.sources.batches:
+                words = f" is left out: a batch does not keep its {name}."
+                self.omissions.note(name, batch.path.name, words)
+        self.database.table(f"no_{name}", overviews.SCHEMAS[name].empty_table())
+        selects = self._select_runs(name, self._read_overview)
+        if name != "runs":
+            self._note_failed_recordings(name)
+        of_batches = overviews.of_batches(name, self.sources.batches)
+        return [f"FROM no_{name}", *selects, *of_batches]
+
+    def _select_runs(self, name: str, read: "_Read") -> list[str]:
+        """Return queries for the rows of all runs, and note what they lack.
+
+        Rows that an earlier question found are taken from there; others are read, and are kept.
+        """
+        store = KeptRows(self.sources.paths, name)
+        keys: dict[AskedRun, str] = {}
+        for run in self.sources.runs:
+            has_result = name in overviews.SCHEMAS
+            keys[run] = make_run_key(run, self.opener.number, with_result=has_result)
+        kept_runs = store.find([key for key in keys.values() if key])
+        unread_runs: list[AskedRun] = []
+        identities: list[overviews.Cells] = []
+        for run, key in keys.items():
+            kept_run = kept_runs.get(key)
+            if kept_run is None:
+                unread_runs.append(run)
+                continue
+            self._note(name, run, kept_run.omissions)
+            self.opener.note(run, kept_run.notes)
+            if kept_run.has_table:
+                identity = overviews.identify_run(run)
+                identities.append({kept_rows.NUMBER: kept_run.number, **identity})
+        selects: list[str] = []
+        if identities:
+            self.database.table(f"asked_{name}", pa.Table.from_pylist(identities))
+            kept_files = store.lend(self.database.workshop)
+            selects.append(
+                f"SELECT run, run_path, found.* EXCLUDE ({kept_rows.NUMBER}) "
+                f"FROM {overviews.parquet(kept_files)} AS found "
+                f"JOIN asked_{name} USING ({kept_rows.NUMBER})"
+            )
+        reading = _Reading(store, kept_runs, keys, self.opener)
+        files = list(self._files(name, self._each_table(name, unread_runs, read, reading)))
+        reading.keep()
+        if files:
+            selects.append(f"FROM {overviews.parquet(files)}")
+        return selects
+
+    def _files(self, name: str, all_tables: Iterator[pa.Table]) -> Iterator[Path]:
+        """Yield files with the tables of runs.
 
         Small tables with the same columns share a file: writing one takes longer than reading them.
         """
         number = 0
         row_count = 0
         tables: list[pa.Table] = []
-        for table in self._each_table(name):
-            is_full = row_count >= _ROW_GROUP
+        for table in all_tables:
+            is_full = row_count >= kept_rows.ROW_GROUP
             if tables and (is_full or not table.schema.equals(tables[0].schema)):
                 yield self._write(name, number, tables)
                 number += 1
@@ -188,13 +287,19 @@ class Views:
     def _write(self, name: str, number: int, tables: list[pa.Table]) -> Path:
         file = self.database.workshop / f"{name}.{number}.parquet"
         whole_table = pa.concat_tables(tables)
-        pq.write_table(whole_table, file, compression="zstd", row_group_size=_ROW_GROUP)
+        pq.write_table(whole_table, file, compression="zstd", row_group_size=kept_rows.ROW_GROUP)
         return file
 
-    def _each_table(self, name: str) -> Iterator[pa.Table]:
+    def _each_table(
+        self, name: str, runs: Sequence[AskedRun], read: "_Read", reading: "_Reading"
+    ) -> Iterator[pa.Table]:
         """Yield the table of each run that has it, with the columns that identify the run."""
-        for run in self.sources.each_run(self.progress, f"{name}: "):
-            table = self._read(name, run)
+        for number, run in enumerate(runs, start=1):
+            self.progress(f"{name}: run {number:,} of {len(runs):,}")
+            rows = read(name, run)
+            self._note(name, run, rows.omissions)
+            reading.add(run, rows)
+            table = rows.table
             if table is None:
                 continue
             identity = overviews.identify_run(run).items()
@@ -203,60 +308,46 @@ class Views:
                 table = table.add_column(place, column, repeated)
             yield table
 
-    def _read(self, name: str, run: AskedRun) -> pa.Table | None:
-        """Return a table of a run, and note its losses; None if it is left out."""
+    def _note(self, name: str, run: AskedRun, omissions: Sequence[tuple[str, Flaw]]) -> None:
+        for words, flaw in omissions:
+            self.omissions.note(name, run.name, words, flaw)
+
+    def _read_table(self, name: str, run: AskedRun) -> "_RunRows":
+        """Read a table of a run, and the words on its losses."""
         with tables_losses.collecting() as ledger:
             try:
                 frame = _frame(name, self.opener.open_run(run))
                 table = pa.Table.from_pandas(frame, preserve_index=False)
+                omissions: list[tuple[str, Flaw]] = []
             except MissingTableError:
-                self.omissions.note(name, run.name)
                 table = None
+                omissions = [(_THERE_IS_NONE, Flaw.NOTED)]
             except Unavailable as reason:
-                self.omissions.note(name, run.name, f" is left out: {reason}")
                 table = None
+                omissions = [(f" is left out: {reason}", Flaw.NOTED)]
             except TracekitError as error:
                 words = f" is left out: {error.message}"
-                self.omissions.note(name, run.name, words, _flaw(error, ledger))
-                return None
+                return _RunRows(None, ((words, _flaw(error, ledger)),), is_certain=False)
         for flaw in Flaw:
             losses = [loss for loss in ledger.read if loss.flaw is flaw]
             for text in tables_losses.sentences(losses, bundles=False):
-                self.omissions.note(name, run.name, f": {text}", flaw)
-        return table
+                omissions.append((f": {text}", flaw))
+        return _RunRows(table, tuple(omissions))
 
-    def _overview(self, name: str) -> list[str]:
-        if name not in overviews.IN_BATCHES:
-            for batch in self.sources.batches:
-                words = f" is left out: a batch does not keep its {name}."
-                self.omissions.note(name, batch.path.name, words)
-        schema = overviews.SCHEMAS[name]
-        tables = [schema.empty_table()]
-        for run in self.sources.each_run(self.progress, f"{name}: "):
-            rows = self._overview_rows(name, run)
-            tables.append(pa.Table.from_pylist(rows, schema))
-        if name != "runs":
-            self._note_failed_recordings(name)
-        whole_table = pa.concat_tables(tables).combine_chunks()
-        self.database.table(f"kept_{name}", whole_table)
-        of_batches = overviews.of_batches(name, self.sources.batches)
-        return [f"FROM kept_{name}", *of_batches]
-
-    def _overview_rows(self, name: str, run: AskedRun) -> list[overviews.Cells]:
-        """Return the rows of a run; of `runs` one with the error of a run that is unreadable."""
+    def _read_overview(self, name: str, run: AskedRun) -> "_RunRows":
+        """Read the rows of a run; `runs` has a row with the error of a run that is unreadable."""
+        schema = overviews.without_identity(name)
         try:
             opened_run = self.opener.open_run(run)
-            return list(overviews.rows_of(name, run, opened_run))
+            rows = list(overviews.rows_of(name, opened_run))
+            return _RunRows(pa.Table.from_pylist(rows, schema))
         except TracekitError as error:
             if name == "runs":
-                row = overviews.identify_run(run)
-                row["state"] = "unreadable"
-                row["error"] = error.message
-                return [row]
+                row: overviews.Cells = {"state": "unreadable", "error": error.message}
+                return _RunRows(pa.Table.from_pylist([row], schema), is_certain=False)
             words = f" is left out: {error.message}"
             flaw = _flaw(error, tables_losses.Ledger())
-            self.omissions.note(name, run.name, words, flaw)
-            return []
+            return _RunRows(None, ((words, flaw),), is_certain=False)
 
     def _note_failed_recordings(self, name: str) -> None:
         for batch in self.sources.batches:
