@@ -20,17 +20,17 @@ class Stamp:
 
 def stamp(path: Path | str) -> Stamp:
     """Return the stamp of a file."""
-    return stamp_of(os.stat(path))  # noqa: PTH116  path objects take longer, and there are thousands
-
-
-def stamp_of(status: os.stat_result) -> Stamp:
-    """Return the stamp of a file whose status is known."""
+    status = os.stat(path)  # noqa: PTH116  path objects take longer, and there are thousands
     return Stamp(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 
 def lasting(mark: Stamp) -> Stamp | None:
     """Return the stamp, or None if the file is so young that a change might not alter it."""
-    latest_change = max(mark.modified, mark.changed)
-    if time.time_ns() - latest_change < _YOUNG:
+    if is_young(max(mark.modified, mark.changed)):
         return None
     return mark
+
+
+def is_young(latest_change: int) -> bool:
+    """Tell whether a file that last changed at a time in ns may change without a new time."""
+    return time.time_ns() - latest_change < _YOUNG

@@ -5,17 +5,17 @@ a change might not alter its stamp, or if a folder of the run is a link.
 """
 
 import os
-from collections.abc import Iterator
 from functools import cache
 from hashlib import blake2b
+from operator import attrgetter
 from pathlib import Path
 
 import tracekit
-from tracekit.base import Recording, own_version
-from tracekit.base.stamps import lasting, stamp, stamp_of
+from tracekit.base import own_version, stamps
 from tracekit.fleet.query.sources import AskedRun
 from tracekit.tables import DirectNote
 
+_NAME = attrgetter("name")
 _PACKAGE = Path(tracekit.__file__).parent
 _NOT_READ = frozenset({"tables", "result.json", "report.html", "index.html"})
 """The files of a run, at its top, of which no table is made."""
@@ -30,49 +30,60 @@ def make_run_key(run: AskedRun, number: int | None, *, with_result: bool) -> str
 
     `number` is the run of a bundle that has several; None for the last.
     """
-    content = blake2b(f"{_digest_code()} {number}".encode(), digest_size=16)
-    ignored_names = frozenset({"tables"}) if with_result else _NOT_READ
+    lines = [f"{_digest_code()} {number} {run.path}\n"]
     try:
-        for line in _list_files(run, ignored_names):
-            content.update(line.encode(errors="surrogateescape"))
+        latest_change = _list_files(run, lines, with_result=with_result)
     except (OSError, _UncertainError):
         return ""
-    return content.hexdigest()
+    if stamps.is_young(latest_change):
+        return ""
+    content = "".join(lines).encode(errors="surrogateescape")
+    return blake2b(content, digest_size=16).hexdigest()
 
 
-def _list_files(run: AskedRun, ignored_names: frozenset[str]) -> Iterator[str]:
-    """Yield a line for each file that a run is made of: its path and its stamp."""
+def _list_files(run: AskedRun, lines: list[str], *, with_result: bool) -> int:
+    """Add a line for each file that a run is made of; return the time of their latest change."""
     path = str(run.path)
-    if not run.path.is_dir():
-        yield _describe(path, os.stat(path))  # noqa: PTH116  as in `stamps.stamp`
-        return
+    if not os.path.isdir(path):  # noqa: PTH112  path objects take longer, and there are thousands
+        return _add_line("", os.stat(path), lines)  # noqa: PTH116  as above
     if run.is_bundle:
-        ignored_names = frozenset()
-    yield from _list_folder(path, ignored_names)
-    exports = Recording(run.path).exports
-    note = DirectNote.read(exports)
-    if note is not None:
-        yield from _list_folder(str(note.path(exports)), frozenset())
+        return _list_folder(path, "", lines)
+    ignored_names = frozenset({"tables"}) if with_result else _NOT_READ
+    latest_change = _list_folder(path, "", lines, ignored_names)
+    exports = os.path.join(path, "exports")  # noqa: PTH118  as above
+    if os.path.exists(os.path.join(exports, DirectNote.FILE)):  # noqa: PTH110, PTH118  as above
+        note = DirectNote.read(Path(exports))
+        if note is not None:
+            bundle = str(note.path(Path(exports)))
+            latest_change = max(latest_change, _list_folder(bundle, "", lines))
+    return latest_change
 
 
-def _list_folder(folder: str, ignored_names: frozenset[str] = frozenset()) -> Iterator[str]:
+def _list_folder(
+    folder: str, prefix: str, lines: list[str], ignored_names: frozenset[str] = frozenset()
+) -> int:
+    latest_change = 0
     with os.scandir(folder) as entries:
-        for entry in sorted(entries, key=lambda entry: entry.name):
-            if entry.name in ignored_names:
-                continue
-            if not entry.is_dir():
-                yield _describe(entry.path, entry.stat())
-            elif entry.is_symlink():
-                raise _UncertainError
-            else:
-                yield from _list_folder(entry.path)
+        sorted_entries = sorted(entries, key=_NAME)
+    for entry in sorted_entries:
+        name = entry.name
+        if name in ignored_names:
+            continue
+        if not entry.is_dir():
+            change = _add_line(f"{prefix}{name}", entry.stat(), lines)
+        elif entry.is_symlink():
+            raise _UncertainError
+        else:
+            change = _list_folder(entry.path, f"{prefix}{name}/", lines)
+        latest_change = max(latest_change, change)
+    return latest_change
 
 
-def _describe(path: str, status: os.stat_result) -> str:
-    mark = stamp_of(status)
-    if lasting(mark) is None:
-        raise _UncertainError
-    return f"{path} {mark.size} {mark.modified} {mark.changed} {mark.inode}\n"
+def _add_line(name: str, status: os.stat_result, lines: list[str]) -> int:
+    modified = status.st_mtime_ns
+    changed = status.st_ctime_ns
+    lines.append(f"{name} {status.st_size} {modified} {changed} {status.st_ino}\n")
+    return max(modified, changed)
 
 
 @cache
@@ -84,6 +95,6 @@ def _digest_code() -> str:
         for name in sorted(names):
             if name.endswith((".py", ".toml")):
                 path = Path(folder, name)
-                mark = stamp(path)
+                mark = stamps.stamp(path)
                 content.update(f"{path} {mark.size} {mark.modified}\n".encode())
     return content.hexdigest()

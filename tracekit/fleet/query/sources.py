@@ -137,9 +137,10 @@ def _find_places(paths: Sequence[Path]) -> list[Path]:
     A place that is found twice keeps its first path, but the order is that of the last ones.
     """
     places: dict[Path, Path] = {}
+    folders: dict[Path, Path] = {}
     for path in paths:
         for place in _find_leaves(path):
-            target = place.resolve()
+            target = _resolve(place, folders)
             first_path = places.pop(target, place)
             places[target] = first_path
     return list(places.values())
@@ -193,9 +194,19 @@ def _is_batch(path: Path) -> bool:
     return some is not None and base_files.is_text(some.resolve())
 
 
+def _resolve(path: Path, folders: dict[Path, Path]) -> Path:
+    """Return a path without links; `folders` grows with the folders above, resolved once."""
+    if path.name in {"", ".."} or path.is_symlink():
+        return path.resolve()
+    if path.parent not in folders:
+        folders[path.parent] = path.parent.resolve()
+    return folders[path.parent] / path.name
+
+
 def _names(paths: Sequence[Path]) -> list[str]:
     """Name each path by its last part, and by more parts if another path has that name too."""
-    parts = [path.resolve().parts for path in paths]
+    folders: dict[Path, Path] = {}
+    parts = [_resolve(path, folders).parts for path in paths]
     lengths = [1] * len(parts)
     while True:
         names: list[str] = []
