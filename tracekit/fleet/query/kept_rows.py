@@ -1,9 +1,9 @@
 """Rows of runs, kept between questions among tracekit's own notes.
 
 To open each run for a table takes longer than the answer. So its rows are kept: many runs share a
-file of Parquet, and the metadata of the file lists them by key, with what is to be said of each.
-Rows whose key nobody asks for are of runs that changed or are gone: they are dropped when rows are
-added. A file that is damaged counts as absent. Nothing is written into a folder of runs.
+file of Parquet, and the metadata of the file lists them by key, with the losses of each.
+Rows whose key nobody asks for belong to runs that changed or are gone: they are dropped when rows
+are added. A file that is damaged counts as absent. Nothing is written into a folder of runs.
 
 A folder of kept rows belongs to the paths that were asked. A question may read whatever is below
 these, so it can read all rows that lie there.
@@ -38,7 +38,7 @@ _FOLDER = "rows"
 
 @dataclass(frozen=True)
 class KeptRun:
-    """A run whose rows lie in a file, and what is to be said of it.
+    """A run whose rows lie in a file.
 
     `has_table` is false for a run that lacks the table. `omissions` are sentences on its losses,
     and `notes` those on the choice of a run of its bundle.
@@ -118,7 +118,7 @@ class KeptRows:
         return kept_runs
 
     def lend(self, workshop: Path) -> list[Path]:
-        """Return the files of the kept rows, in a folder where no other process removes them."""
+        """Link the files of the kept rows into a folder of this process; return their paths."""
         lent: list[Path] = []
         for number, part in enumerate(self._parts):
             if not any(run.has_table for run in part.runs):

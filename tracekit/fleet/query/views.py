@@ -226,7 +226,7 @@ class Views:
         return [f"FROM no_{name}", *selects, *of_batches]
 
     def _select_runs(self, name: str, read: "_Read") -> list[str]:
-        """Return queries for the rows of all runs, and note what they lack.
+        """Return queries for the rows of all runs, and note the runs that lack them.
 
         Rows that an earlier question found are taken from there; others are read, and are kept.
         """
