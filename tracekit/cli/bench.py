@@ -6,7 +6,15 @@ from typing import Annotated
 import typer
 
 from tracekit import lab
-from tracekit.base import InterruptedRunError, ToolError, UsageError, documents, outputs, units
+from tracekit.base import (
+    InterruptedRunError,
+    ToolError,
+    UsageError,
+    documents,
+    files,
+    outputs,
+    units,
+)
 from tracekit.cli import answers, console, options
 from tracekit.cli.options import flag, option
 from tracekit.workload import parameters
@@ -18,6 +26,9 @@ Threshold = Annotated[
 ]
 Output = Annotated[
     Path | None, option("FILE", "Write all samples: .json, or a .csv.", "--output", "-o")
+]
+BenchmarkJson = Annotated[
+    Path | None, option("FILE", "Write the form of pytest-benchmark.", "--benchmark-json")
 ]
 BenchList = Annotated[bool, flag("--list", "List the subjects, and measure nothing.")]
 Budget = Annotated[float, option("SECONDS", "Time for each subject.", min=0.001)]
@@ -40,6 +51,7 @@ def run(
     against: Against = None,
     threshold: Threshold = 0.03,
     output: Output = None,
+    benchmark_json: BenchmarkJson = None,
     json: options.Json = False,
     list_: BenchList = False,
     force: options.Force = False,
@@ -83,18 +95,18 @@ def run(
         return
     if output is not None:
         lab.document.check_writable(output)
+    if benchmark_json is not None:
+        files.require_writable(benchmark_json)
     shape = lab.Shape(
         batch, q_heads, kv_heads, head_dim, block_size, active_blocks, max_blocks, dtype, ragged,
         queries, rows, dims, out_dims, seed, experts, top_k,
     )  # fmt: skip
-    written_files: list[Path] = []
-    if output:
-        written_files = [output]
+    written_files = list(filter(None, (output, benchmark_json)))
     with outputs.writing(written_files, force=force):
         effort = lab.Effort(warmup, repetitions, budget)
         subjects = tuple(subject or ())
         settings = lab.Settings(suite, subjects, against, effort, threshold)
-        _bench(shape, settings, output, json=json)
+        _bench(shape, settings, output, benchmark_json, json=json)
 
 
 def tune(
@@ -149,7 +161,12 @@ def _list(suite: str, *, json: bool) -> None:
 
 
 def _bench(
-    shape: "lab.Shape", settings: "lab.Settings", output: Path | None, *, json: bool
+    shape: "lab.Shape",
+    settings: "lab.Settings",
+    output: Path | None,
+    benchmark_json: Path | None,
+    *,
+    json: bool,
 ) -> None:
     chosen_names = [*settings.subjects]
     seconds = settings.effort.budget * len(lab.chosen(settings.suite, chosen_names))
@@ -163,6 +180,9 @@ def _bench(
     if output is not None:
         lab.document.save(done, output)
         console.show_written(output)
+    if benchmark_json is not None:
+        lab.document.save_for_pytest(done, benchmark_json)
+        console.show_written(benchmark_json)
     _end(done, output)
 
 

@@ -396,6 +396,13 @@ def save(bench: Bench, path: Path) -> None:
         documents.save(path, bench_document(bench))
 
 
+def save_for_pytest(bench: Bench, path: Path) -> None:
+    """Write the subjects that were measured in the form of pytest-benchmark."""
+    from tracekit.lab.bench.pytest_form import pytest_document  # noqa: PLC0415  it imports this
+
+    documents.save(path, pytest_document(bench))
+
+
 def check_writable(path: Path) -> None:
     """Refuse, before any measurement, a file that could not be written at its end."""
     if path.suffix not in {".json", ".csv"}:

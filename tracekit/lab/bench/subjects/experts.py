@@ -201,7 +201,7 @@ def _loop_over_experts(shape: Shape, arrays: Arrays) -> Arrays:
 
 
 def _experts_traffic(shape: Shape, arrays: Arrays) -> CallTraffic:
-    """Model products that are written_bytes, and read to be added up.
+    """Model products that are written, and read to be added up.
 
     Weights of experts that no row chose do not count. A weight is read for each of its rows, which
     caches may serve.
