@@ -20,6 +20,7 @@ from tracekit.base.distribution import own_version
 from tracekit.base.errors import InterruptedRunError, RecordingError, ToolError, UsageError
 from tracekit.base.recording import Recording
 from tracekit.record.gputrace import UNTIMED, FrameTimeouts, capture_gpu
+from tracekit.tables import Tables
 from tracekit.workload.journal import fold
 from tracekit.workload.plan import Plan
 from tracekit.workload.worker.spec import Spec
@@ -229,6 +230,7 @@ def test_the_workload_has_expectations_of_its_capture(
         "]",
     ]
     assert ("As expected: all" if threads == 32 else "Not as expected: ") in result.err
+    assert len(Tables(run / "exports")["pipeline_limits"]) == 1
     assert tracekit("kernel", "check", run).code == int(threads != 32)
     assert tracekit("analyze", run).code == 0
     page = tracekit("report", run)

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from tracekit import nightly, tables
+from tracekit import lab, nightly, tables
 from tracekit.analysis import dispatches
 from tracekit.app import runs
 from tracekit.base import InconclusiveError, InputError, Recording, UsageError, files, unpacking
@@ -112,6 +112,11 @@ def read_expectations(texts: Sequence[str]) -> list[dispatches.Expectation]:
     return [dispatches.read_expectation(text) for text in texts]
 
 
+def keep_limits(recording: Recording) -> None:
+    """Write the limits that Metal gives for the pipelines of a run's capture, for its check."""
+    lab.replay.keep_limits(recording)
+
+
 def check_capture(
     path: Path, expectation_sets: Sequence[Sequence[dispatches.Expectation]]
 ) -> CaptureCheck:
@@ -123,8 +128,7 @@ def check_capture(
         UsageError: The path is not a recording.
         InputError: It has no dispatches, or cannot be read.
     """
-    with reading_capture(path) as bundle:
-        captured = _require_dispatches(bundle)
+    captured = _read_dispatches(path)
     checked: list[CheckedDispatch] = []
     for expectations in expectation_sets or [()]:
         checked += map(_finish, dispatches.check_dispatches(captured, expectations))
@@ -155,11 +159,17 @@ def _make_absence_error(path: Path) -> InputError:
     )
 
 
-def _require_dispatches(bundle: Path) -> tuple[dispatches.RecordedDispatch, ...]:
-    frame, *others = map(tables.tables_of_bundle(bundle).get, dispatches.TABLES)
-    if frame is None or frame.empty:
-        raise _make_absence_error(bundle)
-    return dispatches.list_dispatches(frame, *others)
+def _read_dispatches(path: Path) -> tuple[dispatches.RecordedDispatch, ...]:
+    """Return the dispatches of a capture; its run may also have the limits of its pipelines."""
+    with reading_capture(path) as bundle:
+        capture_tables = tables.tables_of_bundle(bundle)
+        frame, *others = map(capture_tables.get, dispatches.TABLES)
+        if frame is None or frame.empty:
+            raise _make_absence_error(bundle)
+        exports = Recording(path).exports
+        if exports.is_dir():
+            others[-1] = tables.Tables(exports).get(dispatches.TABLES[-1])
+        return dispatches.list_dispatches(frame, *others)
 
 
 def _finish(check: dispatches.DispatchCheck) -> CheckedDispatch:
@@ -224,10 +234,8 @@ def compare_captures(path_before: Path, path_after: Path) -> ComparedCaptures:
     Raises:
         InputError: One of them has no dispatches, or cannot be read.
     """
-    with reading_capture(path_before) as bundle:
-        dispatches_before = _require_dispatches(bundle)
-    with reading_capture(path_after) as bundle:
-        dispatches_after = _require_dispatches(bundle)
+    dispatches_before = _read_dispatches(path_before)
+    dispatches_after = _read_dispatches(path_after)
     differences = dispatches.compare_dispatches(dispatches_before, dispatches_after)
     same = 0
     lone = 0

@@ -79,6 +79,7 @@ def _announce_recording(plan: Plan, addition: str = "") -> None:
 def _capture_gpu(plan: Plan, more: list[str], *, open_it: bool, json: bool) -> None:
     with console.progress("capture") as progress:
         recording = record_room.capture_gpu(plan, progress, more=more)
+        app.checking.keep_limits(recording)
     if json:
         console.show_json(recording.provenance())
     else:

@@ -28,9 +28,17 @@ from tracekit.lab.msl.program import Triple
 from tracekit.lab.msl.signature import parameters_of
 
 
-def unavailable(reason: str, hint: str = "") -> ToolError:
+class MetalError(ToolError):
+    """Metal cannot do a work; `reason` is a clause without a full stop."""
+
+    def __init__(self, reason: str, hint: str = "") -> None:
+        super().__init__(f"GPU time is not available, because {reason}.", hint)
+        self.reason = reason
+
+
+def unavailable(reason: str, hint: str = "") -> MetalError:
     """Return the error of a missing GPU time; the reason is without a full stop."""
-    return ToolError(f"GPU time is not available, because {reason}.", hint=hint)
+    return MetalError(reason, hint)
 
 
 _WARMUPS = 1  # command buffers that do not count

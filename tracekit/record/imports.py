@@ -277,6 +277,11 @@ def _write_counters(counters: xcode_counters.Counters, recording: Recording) -> 
     write_rows(recording.exports, "replay_counters", rows)
 
 
+def write_limits(recording: Recording, rows: Sequence[tuple[int | str | None, ...]]) -> None:
+    """Write the limits of the pipelines of a run's capture, in the columns of the table."""
+    write_rows(recording.exports, "pipeline_limits", rows)
+
+
 def describe_import(
     recording: Recording,
     name: str,

@@ -13,6 +13,7 @@ from tracekit.analysis.dispatches.expectations import (
 from tracekit.analysis.dispatches.quantities import RecordedQuantity
 from tracekit.analysis.dispatches.recorded import (
     TABLES,
+    PipelineLimits,
     RecordedDispatch,
     describe_size,
     list_dispatches,
@@ -25,6 +26,7 @@ __all__ = [
     "DispatchCheck",
     "DispatchDifference",
     "Expectation",
+    "PipelineLimits",
     "RecordedDispatch",
     "RecordedQuantity",
     "check_dispatch",

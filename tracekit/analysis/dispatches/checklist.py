@@ -10,6 +10,7 @@ from tracekit.analysis.dispatches.answers import AnswerState, DispatchAnswer
 from tracekit.analysis.dispatches.quantities import (
     NO_AIR,
     NO_CONSTANT,
+    NO_LIMIT,
     NO_STATISTICS,
     find_shared_writes,
 )
@@ -23,10 +24,7 @@ from tracekit.base import units
 from tracekit.workload import threadgroups
 
 _SHOWN_LINES = 3
-NO_LIMIT = (
-    "A bundle does not hold the most threads that this pipeline allows "
-    "(maxTotalThreadsPerThreadgroup); ask the pipeline on a Mac."
-)
+ASKED = "as Metal said of the captured text, compiled anew."
 NOT_SEEN = "read as public descriptions say; no real capture has shown such a record."
 
 
@@ -84,7 +82,24 @@ def _check_threadgroup(dispatch: RecordedDispatch) -> Iterator[DispatchAnswer]:
     else:
         note = f"a multiple of {threadgroups.SIMDGROUP}, at most {threadgroups.MOST_THREADS:,}."
         yield DispatchAnswer("threadgroup", value, AnswerState.AS_EXPECTED, note)
-    yield DispatchAnswer("threads that the pipeline allows", "", AnswerState.NOT_RECORDED, NO_LIMIT)
+    yield _check_limit(dispatch)
+
+
+def _check_limit(dispatch: RecordedDispatch) -> DispatchAnswer:
+    topic = "threads that the pipeline allows"
+    limits = dispatch.limits
+    if limits.most_threads is None:
+        note = NO_LIMIT
+        if limits.reason:
+            note = f"Metal was asked, without an answer: {limits.reason}."
+        return DispatchAnswer(topic, "", AnswerState.NOT_RECORDED, note)
+    value = f"{limits.most_threads:,}"
+    if limits.execution_width is not None:
+        value = f"{value}, in SIMD-groups of {limits.execution_width}"
+    if dispatch.group_threads > limits.most_threads:
+        note = f"the threadgroup has {dispatch.group_threads:,}; {ASKED}"
+        return DispatchAnswer(topic, value, AnswerState.DEVIATING, note)
+    return DispatchAnswer(topic, value, AnswerState.AS_EXPECTED, ASKED)
 
 
 def _check_grid(dispatch: RecordedDispatch) -> DispatchAnswer:

@@ -14,6 +14,10 @@ NO_CONSTANT = (
     "a capture is not known to hold the values of function constants; the name of a specialized "
     "function often shows them, so expect a part of it: function~NAME."
 )
+NO_LIMIT = (
+    "A bundle does not hold the most threads that this pipeline allows "
+    "(maxTotalThreadsPerThreadgroup); `tracekit capture --gputrace` asks Metal for them."
+)
 AXES = ("x", "y", "z")
 BOUND = "bound"
 UNBOUND = "unbound"
@@ -34,6 +38,7 @@ MEANINGS: Mapping[str, str] = {
     "threadgroup": "threads of a threadgroup; .x, .y and .z are its sizes",
     "threads": "threads of the grid; .x, .y and .z are its sizes",
     "groups": "threadgroups of the grid; .x, .y and .z are their numbers",
+    "most_threads": "threads of a threadgroup that the pipeline allows, asked of Metal on a Mac",
     "partial_groups": "threadgroups with fewer threads than the others",
     "threadgroup_memory": "bytes of threadgroup memory, declared and set",
     "static_threadgroup_memory": "bytes that the kernel declares",
@@ -65,6 +70,9 @@ def measure_dispatch(dispatch: RecordedDispatch) -> dict[str, RecordedQuantity]:
         **_measure_size("threadgroup", dispatch.group_threads, dispatch.group),
         **_measure_size("threads", prod(dispatch.grid), dispatch.grid),
         **_measure_size("groups", dispatch.group_count, dispatch.groups),
+        "most_threads": RecordedQuantity(
+            dispatch.limits.most_threads, dispatch.limits.reason or NO_LIMIT
+        ),
         "partial_groups": RecordedQuantity(dispatch.partial_group_count),
         "threadgroup_memory": RecordedQuantity(dispatch.memory, NO_AIR),
         "static_threadgroup_memory": RecordedQuantity(dispatch.static_memory, NO_AIR),

@@ -72,6 +72,20 @@ class SourceLine:
 
 
 @dataclass(frozen=True)
+class PipelineLimits:
+    """The limits that Metal gave for a pipeline; None, with the reason, if it was not asked.
+
+    `most_threads` of a threadgroup, `execution_width` threads of a simdgroup, and the bytes of
+    threadgroup memory that the kernel declares.
+    """
+
+    most_threads: int | None = None
+    execution_width: int | None = None
+    threadgroup_memory: int | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class RecordedDispatch:
     """A dispatch; sizes in bytes, None for a fact that was not recorded.
 
@@ -80,7 +94,8 @@ class RecordedDispatch:
     the encoder set. `barriers` and `loop_barriers` are those of the kernel's code,
     `encoder_barriers` those of the encoder before this dispatch. `counts` are the compiler's
     static counts, by the columns of `pipelines`; empty without statistics. `constants` are the
-    names of function constants, None if the kernel's AIR was not recorded. `unseen` names the facts
+    names of function constants, None if the kernel's AIR was not recorded. `limits` are those that
+    Metal gave for the pipeline. `unseen` names the facts
     whose records no real capture has shown so far.
     """
 
@@ -98,6 +113,7 @@ class RecordedDispatch:
     barriers: int | None = None
     loop_barriers: int | None = None
     encoder_barriers: int | None = None
+    limits: PipelineLimits = PipelineLimits()
     constants: tuple[str, ...] | None = None
     counts: Mapping[str, int] = field(default_factory=dict[str, int])
     arguments: tuple[BoundArgument, ...] = ()
@@ -124,6 +140,7 @@ class RecordedDispatch:
 
 TABLES = (
     *("dispatches", "bindings", "functions", "pipelines", "source_lines", "capture_encoders"),
+    "pipeline_limits",
 )
 """The tables of a capture that dispatches are read from, in the order of `list_dispatches`."""
 
@@ -135,6 +152,7 @@ def list_dispatches(
     pipelines: pd.DataFrame | None,
     source_lines: pd.DataFrame | None,
     capture_encoders: pd.DataFrame | None,
+    pipeline_limits: pd.DataFrame | None,
 ) -> tuple[RecordedDispatch, ...]:
     """Return the dispatches of a capture in their order, with the facts of its other tables.
 
@@ -147,6 +165,9 @@ def list_dispatches(
     for row in _rows_of(bindings):
         arguments.setdefault(int(row["dispatch"]), []).append(_read_argument(row))
     lines = _list_lines(source_lines)
+    limits: dict[int | None, PipelineLimits] = {}
+    for row in _rows_of(pipeline_limits):
+        limits[_integer(row["pipeline"])] = _read_limits(row)
     recorded_dispatches: list[RecordedDispatch] = []
     for row in _rows_of(dispatches):
         pipeline = _integer(row["pipeline"])
@@ -159,6 +180,7 @@ def list_dispatches(
             _row_at(encoders_by_index, encoder),
             tuple(arguments.get(int(row["index"]), ())),
             lines.get(pipeline, ()),
+            limits.get(pipeline, PipelineLimits()),
         )
         recorded_dispatches.append(dispatch)
     return tuple(recorded_dispatches)
@@ -174,6 +196,7 @@ def _read_dispatch(
     encoder: _Row,
     arguments: tuple[BoundArgument, ...],
     lines: tuple[SourceLine, ...],
+    limits: PipelineLimits,
 ) -> RecordedDispatch:
     counts: dict[str, int] = {}
     for name in _COUNTED:
@@ -195,6 +218,9 @@ def _read_dispatch(
         "bound bytes": any(_holds_bytes(argument) for argument in arguments),
         "the order of several command buffers": bool(_integer(row.get("command_buffer"))),
     }
+    static_memory = _integer(function.get("threadgroup_memory"))
+    if static_memory is None:
+        static_memory = limits.threadgroup_memory
     return RecordedDispatch(
         index=int(row["index"]),
         function=_text(row["function"]),
@@ -206,15 +232,25 @@ def _read_dispatch(
         function_index=_integer(row["function_index"]),
         label=" / ".join(filter(None, labels)),
         dynamic_memory=dynamic_memory,
-        static_memory=_integer(function.get("threadgroup_memory")),
+        static_memory=static_memory,
         barriers=_integer(function.get("barriers")),
         loop_barriers=_integer(function.get("loop_barriers")),
         encoder_barriers=encoder_barriers,
+        limits=limits,
         constants=constants,
         counts=counts,
         arguments=arguments,
         lines=lines,
         unseen=tuple(name for name, is_there in unseen.items() if is_there),
+    )
+
+
+def _read_limits(row: _Row) -> PipelineLimits:
+    return PipelineLimits(
+        _integer(row["most_threads"]),
+        _integer(row["execution_width"]),
+        _integer(row["threadgroup_memory"]),
+        _text(row["reason"]),
     )
 
 
