@@ -21,7 +21,7 @@ HELD_ELEMENTS = 32
 """Elements of queries that a lane of the grouped kernel holds at most, over all its q heads.
 
 It holds as many sums. With more, a lane takes more than 128 registers, and Apple's M1 and M2 have
-no more for a thread of a threadgroup that fills a core; see `bench/cuda/registers.json`.
+no more for a thread of a threadgroup that fills a core; see `bench/cuda/registers.csv`.
 """
 LOADED_BYTES = 64
 """Bytes of K and V that a lane of the grouped kernel loads at a time."""
