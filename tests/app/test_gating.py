@@ -7,8 +7,9 @@ import pytest
 
 from tracekit.analysis.dispatches import AnswerState
 from tracekit.app.checking import report_of
-from tracekit.app.gating import QUANTITIES, check_launches, needs_operations, read_gate
+from tracekit.app.gating import QUANTITIES, check_launches, find_counted, read_gate
 from tracekit.base import UsageError
+from tracekit.lab.msl.counting import Counted
 from tracekit.lab.verification.verify import CountedLaunch, Verification
 from tracekit.nightly import Outcome
 
@@ -47,8 +48,8 @@ def test_each_launch_is_compared_with_all_expectations() -> None:
 
 
 def test_operations_that_were_not_counted_are_missing() -> None:
-    assert needs_operations(read_gate(["operations<=100"]))
-    assert not needs_operations(read_gate(["loaded<=100"]))
+    assert find_counted(read_gate(["operations<=100, divergent_branches==0"])) == [*Counted]
+    assert find_counted(read_gate(["loaded<=100"])) == []
     outcome, states = judge("operations<=1000", MATMUL)
     assert (outcome, states) == (Outcome.INCONCLUSIVE, [AnswerState.NOT_RECORDED])
 

@@ -53,6 +53,10 @@ QUANTITIES: Mapping[str, tuple[str, _Measure]] = {
         "those of them that some lanes skipped, with --lenient",
         lambda launch: launch.divergent_operations,
     ),
+    "divergent_branches": (
+        "branches at which lanes of a simdgroup part",
+        lambda launch: launch.divergent_branches,
+    ),
     "loaded": (
         "bytes of buffers that a thread loads, on average",
         _average(lambda launch: launch.loaded),
@@ -68,8 +72,11 @@ QUANTITIES: Mapping[str, tuple[str, _Measure]] = {
     ),
 }
 """The meaning of each quantity that a gate may name, and its value."""
-_UNCOUNTED = "counting operations takes clang++, and there is none on PATH."
-_OPERATIONS = "operations"
+_UNCOUNTED = "counting it takes clang++, and there is none on PATH."
+_BY_ANOTHER_RUN = {
+    "operations": lab.verify.Counted.OPERATIONS,
+    "divergent_branches": lab.verify.Counted.BRANCHES,
+}
 _FUNCTION = "function"
 
 
@@ -95,9 +102,10 @@ def read_gate(
     return expectations
 
 
-def needs_operations(gate: Sequence[dispatches.Expectation]) -> bool:
-    """Tell whether a gate names operations, which take another run to count."""
-    return _OPERATIONS in set(map(attrgetter("quantity"), gate))
+def find_counted(gate: Sequence[dispatches.Expectation]) -> list["lab.verify.Counted"]:
+    """Return the things in a gate that take another run to count."""
+    names = set(map(attrgetter("quantity"), gate))
+    return [kind for name, kind in _BY_ANOTHER_RUN.items() if name in names]
 
 
 def check_launches(

@@ -242,15 +242,13 @@ def verify_kernel(
     choices = {"junit": junit, "sarif": sarif, "markdown": markdown}
     report_files = {name: file for name, file in choices.items() if file}
     expectations = app.gating.read_gate(gate or (), report_files)
-    counts_operations = app.gating.needs_operations(expectations)
+    counted = app.gating.find_counted(expectations)
 
     def iter_verifications() -> Iterator[lab.verify.Verification]:
         with closing(_subjects(subject, launch, given_parameters, seed)) as subjects:
             for verified_case in subjects:
                 with console.progress(verified_case.title):
-                    verification = lab.verify.verify(
-                        verified_case, orders, count_operations=counts_operations
-                    )
+                    verification = lab.verify.verify(verified_case, orders, counted=counted)
                 yield verification
 
     if expectations:

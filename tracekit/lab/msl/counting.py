@@ -1,19 +1,22 @@
-"""Count the floating-point operations of a launch: a kernel compiled with a counter in each block.
+"""Count the operations or the branches of a launch: a kernel compiled with counters in its blocks.
 
-clang writes the kernel as LLVM's text; a line is added to each basic block that adds the operations
-of the block to a counter. An addition, subtraction, multiplication, division and a function such as
-`exp` count 1, a fused multiply-add 2; comparisons, `max`, `min` and conversions count nothing. Each
-element of a vector counts. They are operations of the code that clang makes of the kernel at -O1,
-which moves invariant ones out of loops.
+clang writes the kernel as LLVM's text. For branches see `branches.py`. For floating-point
+operations a line is added to each basic block that adds those of the block to a counter. An
+addition, subtraction, multiplication, division and a function such as `exp` count 1, a fused
+multiply-add 2; comparisons, `max`, `min` and conversions count nothing. Each element of a vector
+counts. They are operations of the code that clang makes of the kernel at -O1, which moves invariant
+ones out of loops.
 """
 
 import re
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from enum import StrEnum
 from pathlib import Path
 
 from tracekit.base import ToolError
+from tracekit.lab.msl.branches import add_notes
 from tracekit.lab.msl.compile import (
     compile_kernel,
     expand_macros,
@@ -31,7 +34,7 @@ COUNTERS: Mapping[str, str] = {
     "float": "tracekit_float_operations",
 }
 """The counter in a compiled library for operations on each type; those on double are of float."""
-_RULES = "counted 1"  # in the name of a cached library: another number for other rules
+_RULES = "counted 2"  # in the name of a cached library: another number for other rules
 _FUSED = 2
 _TYPE = r"(?:<(?P<width>\d+) x )?(?P<type>half|float|double)>?"
 _FLAGS = r"(?:(?:nnan|ninf|nsz|arcp|contract|afn|reassoc|fast) )*"
@@ -42,7 +45,19 @@ _LABEL = re.compile(r'(?:"[^"]*"|[\w.$-]+):')
 _HEAD = re.compile(r"\s*(?:%\S+ = )?(?:phi|landingpad)\b|\s*cleanup$")
 
 
-def compile_counted(kernel: KernelText) -> KernelProgram:
+class Counted(StrEnum):
+    """The things of which a kernel can be compiled to count."""
+
+    OPERATIONS = "operations"
+    BRANCHES = "branches"
+
+
+_OPTIMIZED = ("-O1", "-fno-vectorize", "-fno-slp-vectorize")
+_AS_WRITTEN = ("-O0", "-Xclang", "-disable-O0-optnone", "-gline-tables-only")
+_NAMED = "-fno-discard-value-names"
+
+
+def compile_counted(kernel: KernelText, kind: Counted = Counted.OPERATIONS) -> KernelProgram:
     """Compile a kernel with counters, or take it from the cache.
 
     Raise ToolError if there is no clang++, KernelError if it cannot compile the kernel.
@@ -54,47 +69,54 @@ def compile_counted(kernel: KernelText) -> KernelProgram:
         expand=lambda kernel_text: expand_macros(kernel_text, compiler),
     )
     engine = make_engine(compiler)
+    flags = _OPTIMIZED
+    add = add_counters
+    if kind is Counted.BRANCHES:
+        flags = (*_AS_WRITTEN, _NAMED)
+        add = add_notes
 
     def make(path: Path) -> None:
         folder = path.parent
         path.with_suffix(".cpp").write_text(text)
-        plain = ("-O1", "-fno-vectorize", "-fno-slp-vectorize")
         source = path.with_suffix(".cpp").name
-        compiler.run(*plain, "-S", "-emit-llvm", source, "-o", "plain.ll", folder=folder)
-        counted = add_counters((folder / "plain.ll").read_text())
-        (folder / "counted.ll").write_text(counted)
+        compiler.run(*flags, "-S", "-emit-llvm", source, "-o", "plain.ll", folder=folder)
+        counted_text = add((folder / "plain.ll").read_text())
+        (folder / "counted.ll").write_text(counted_text)
         files = ("counted.ll", str(engine), "-o", path.name)
-        compiler.run(*plain, "-shared", *files, folder=folder)
+        compiler.run(*_OPTIMIZED, "-shared", *files, folder=folder)
 
-    path = make_once("so", f"{_RULES}\n{text}", compiler, make)
+    path = make_once("so", f"{kind} {_RULES}\n{text}", compiler, make)
     program = KernelProgram(kernel, parameters, Library(path), code, checked=False)
-    program.counters = COUNTERS
+    if kind is Counted.OPERATIONS:
+        program.counters = COUNTERS
+    program.notes_branches = kind is Counted.BRANCHES
     return program
 
 
-_counting: ContextVar[bool] = ContextVar("counting", default=False)
+_counting: ContextVar[Counted | None] = ContextVar("counting", default=None)
 
 
 @contextmanager
-def counting_operations() -> Generator[None]:
-    """Let unchecked kernels that `compile_as_asked` compiles in the block count operations."""
-    token = _counting.set(True)
+def counting(kind: Counted) -> Generator[None]:
+    """Let unchecked kernels that `compile_as_asked` compiles in the block count."""
+    token = _counting.set(kind)
     try:
         yield
     finally:
         _counting.reset(token)
 
 
-def is_counting() -> bool:
-    """Tell whether kernels that are compiled now count their operations."""
+def find_counted() -> Counted | None:
+    """Return the things that kernels compiled now count; None if they count nothing."""
     return _counting.get()
 
 
 def compile_as_asked(kernel: KernelText, *, checked: bool) -> KernelProgram:
-    """Compile a kernel; it counts its operations in `counting_operations` unless it is checked."""
-    if checked or not is_counting():
+    """Compile a kernel; in a block of `counting` it counts, unless it is checked."""
+    kind = find_counted()
+    if checked or kind is None:
         return compile_kernel(kernel, checked=checked)
-    return compile_counted(kernel)
+    return compile_counted(kernel, kind)
 
 
 def _find_clang() -> Compiler:
@@ -102,7 +124,7 @@ def _find_clang() -> Compiler:
         if compiler.kind != "g++":
             return compiler
     raise ToolError(
-        "Counting operations takes clang++, and there is none on PATH.",
+        "Counting operations or branches takes clang++, and there is none on PATH.",
         hint="Install clang 16 or newer.",
     )
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from tracekit.base import ToolError, UsageError
 from tracekit.lab.msl.compiler import Compiler, find_compiler
-from tracekit.lab.msl.counting import compile_as_asked, is_counting
+from tracekit.lab.msl.counting import Counted, compile_as_asked, find_counted
 from tracekit.lab.msl.edits import KernelText
 from tracekit.lab.msl.program import Array, KernelProgram, Launched, ThreadOrder, Triple
 
@@ -257,7 +257,7 @@ def emulation(
             source.template,
             source.name,
             checked,
-            is_counting(),
+            find_counted(),
             compiler(),
         )
         arrays = call.inputs | call.outputs
@@ -282,7 +282,7 @@ def _program(
     template: str,
     name: str,
     checked: bool,
-    _is_counted: bool,
+    _counted: Counted | None,
     _compiler: Compiler,
 ) -> KernelProgram:
     kernel_text = KernelText(text, function, template, f"{name}.metal")

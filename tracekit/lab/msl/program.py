@@ -59,7 +59,8 @@ class Statistics:
     `partial_operations` are simd operations that some lanes skipped. The others are of the
     threadgroup with the most: `most_barriers` that it met, `barrier_places` of these in the text,
     and `repeated_places` that it met again. `grid` and `threadgroup` count threads; `operations`
-    are those on floating-point numbers by type, for counted programs only.
+    are those on floating-point numbers by type, `divergent_branches` the branches at which lanes of
+    a simdgroup parted, each for programs only that were compiled to count them.
     """
 
     barriers: int
@@ -74,6 +75,7 @@ class Statistics:
     grid: Triple = (0, 0, 0)
     threadgroup: Triple = (0, 0, 0)
     operations: Mapping[str, int] = field(default_factory=dict[str, int])
+    divergent_branches: int | None = None
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,7 @@ class _Counts(ctypes.Structure):
         ("most_barriers", c_uint64),
         ("barrier_places", c_uint64),
         ("repeated_places", c_uint64),
+        ("parted_branches", c_uint64),
         ("traffic", _MovedStruct * MOST_BUFFERS),
     )
 
@@ -324,7 +327,7 @@ class KernelProgram:
     """A kernel that is compiled for this processor; `checked` watches and counts its accesses.
 
     `counters` are the names of counters in the library, by the type whose operations they count:
-    each run takes and returns them.
+    each run takes and returns them. One that `notes_branches` counts those at which lanes part.
     """
 
     def __init__(
@@ -337,6 +340,7 @@ class KernelProgram:
         checked: bool,
     ) -> None:
         self.counters: Mapping[str, str] = {}
+        self.notes_branches = False
         self.kernel = kernel
         self.parameters = parameters
         self.checked = checked
@@ -420,6 +424,7 @@ class KernelProgram:
             grid=grid,
             threadgroup=threadgroup,
             operations=dict(zip(self.counters, operation_counts, strict=True)),
+            divergent_branches=counts.parted_branches if self.notes_branches else None,
         )
 
     def _bound(self, buffers: Mapping[str, Array]) -> _BoundArrays:

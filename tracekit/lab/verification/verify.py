@@ -6,7 +6,7 @@ Watched accesses come first: a kernel that leaves its buffers must not run unwat
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import prod
@@ -16,7 +16,7 @@ import mlx.core as mx
 import numpy as np
 
 from tracekit.base import InputError, KernelError, ToolError
-from tracekit.lab.msl.counting import counting_operations
+from tracekit.lab.msl.counting import Counted, counting
 from tracekit.lab.msl.edits import KernelText
 from tracekit.lab.msl.lint import excerpt, find_clang, lint
 from tracekit.lab.msl.program import Array, Launched, ThreadOrder
@@ -80,8 +80,8 @@ class CountedLaunch:
     threadgroup met, `barriers_in_loops` those that it met again, and `barriers_met` how often it
     met them in all. `simd_operations` are those of all simdgroups, `divergent_operations` those
     that some lanes skipped. `loaded` and `stored` are bytes that all threads moved, `touched` the
-    bytes of buffers that they used. `operations` are those on floating-point numbers, None if
-    they were not counted.
+    bytes of buffers that they used. `operations` are those on floating-point numbers. These and the
+    branches are None if they were not counted.
     """
 
     kernel: str
@@ -98,6 +98,7 @@ class CountedLaunch:
     stored: int
     touched: int
     operations: int | None = None
+    divergent_branches: int | None = None
 
 
 @dataclass(frozen=True)
@@ -219,11 +220,11 @@ def verify(
     subject: VerifiedCase,
     orders: Sequence[ThreadOrder] = tuple(ThreadOrder),
     *,
-    count_operations: bool = False,
+    counted: Collection[Counted] = (),
 ) -> Verification:
     """Answer every question about a subject; each question that could not be asked has a reason.
 
-    `count_operations` runs it once more to count its operations, if there is a clang++.
+    It runs once more for each of `counted`, if there is a clang++.
 
     Raises:
         ToolError: There is no compiler here, or it cannot be run.
@@ -239,9 +240,9 @@ def verify(
     except KernelError as error:
         return _report_stop(subject, error, order)
     launches = watched.launches
-    counted_launches: Sequence[Launched] = ()
-    if count_operations:
-        counted_launches = _count_operations(subject, orders[0])
+    counted_launches: dict[Counted, Sequence[Launched]] = {}
+    for kind in counted:
+        counted_launches[kind] = _count(kind, subject, orders[0])
     kernels = tuple(launch.kernel.function for launch in launches)
     moved = _moved_bytes(launches)
     error = within_bound(answers, subject.expected, subject.bound)  # first: it compares shapes
@@ -269,17 +270,17 @@ def verify(
     )
 
 
-def _count_operations(subject: VerifiedCase, order: ThreadOrder) -> Sequence[Launched]:
-    """Run a subject with counters of operations; return no launch without a compiler for that."""
+def _count(kind: Counted, subject: VerifiedCase, order: ThreadOrder) -> Sequence[Launched]:
+    """Run a subject with counters; return no launch without a compiler for that."""
     try:
-        with counting_operations():
+        with counting(kind):
             return subject.launch(order, False).launches
     except ToolError:
         return ()
 
 
 def _count_launches(
-    launches: Sequence[Launched], counted_launches: Sequence[Launched]
+    launches: Sequence[Launched], counted_launches: Mapping[Counted, Sequence[Launched]]
 ) -> Iterator[CountedLaunch]:
     for place, launch in enumerate(launches):
         statistics = launch.statistics
@@ -295,8 +296,13 @@ def _count_launches(
             stored += traffic.stored
             touched += traffic.touched
         operations: int | None = None
-        if len(counted_launches) == len(launches):
-            operations = sum(counted_launches[place].statistics.operations.values())
+        of_operations = counted_launches.get(Counted.OPERATIONS, ())
+        if len(of_operations) == len(launches):
+            operations = sum(of_operations[place].statistics.operations.values())
+        divergent_branches: int | None = None
+        of_branches = counted_launches.get(Counted.BRANCHES, ())
+        if len(of_branches) == len(launches):
+            divergent_branches = of_branches[place].statistics.divergent_branches
         yield CountedLaunch(
             launch.kernel.function,
             prod(statistics.grid),
@@ -312,6 +318,7 @@ def _count_launches(
             stored,
             touched,
             operations,
+            divergent_branches,
         )
 
 

@@ -85,6 +85,7 @@ static bool run_group(uint64_t number) {
   worker->arm(enter);
   const uint64_t before = effort(worker->counts);
   const bool has_ended = Rounds(*worker).run();
+  worker->counts.parted_branches += worker->paths.take_parted();
   if (effort(worker->counts) == before) ++worker->counts.idle_groups;
   return has_ended;
 }
@@ -104,6 +105,7 @@ static void add(Counts& to, const Counts& from) {
   to.most_barriers = std::max(to.most_barriers, from.most_barriers);
   to.barrier_places = std::max(to.barrier_places, from.barrier_places);
   to.repeated_places = std::max(to.repeated_places, from.repeated_places);
+  to.parted_branches += from.parted_branches;
   for (unsigned i = 0; i < MOST_BUFFERS; ++i) {
     to.traffic[i].loaded += from.traffic[i].loaded;
     to.traffic[i].stored += from.traffic[i].stored;
@@ -173,6 +175,17 @@ TRACEKIT_EXPORTED int tracekit_run(const tracekit::Entry* entry, const tracekit:
   *counts = launch.counts;
   snprintf(message, room, "%s", launch.message.c_str());
   return launch.message.empty() ? 0 : 1;
+}
+
+// What a kernel that notes its branches calls: see branches.py.
+extern "C" void tracekit_branch(uint32_t function, uint32_t block, uint32_t join, uint64_t way) {
+  tracekit::worker->paths.branch(tracekit::here->index, function, block, join, way);
+}
+extern "C" void tracekit_join(uint32_t function, uint32_t block) {
+  tracekit::worker->paths.join(tracekit::here->index, function, block);
+}
+extern "C" void tracekit_leave(uint32_t function) {
+  tracekit::worker->paths.leave(tracekit::here->index, function);
 }
 
 // Takes the stacks of another library, if one is given; returns those in use.

@@ -31,6 +31,7 @@ struct Counts {
   // Of the threadgroup with the most: barriers that it met, their places in the text, and those
   // of these places that it met again.
   uint64_t most_barriers, barrier_places, repeated_places;
+  uint64_t parted_branches;  // branches at which lanes of one simdgroup went different ways
   Traffic traffic[MOST_BUFFERS];
 };
 

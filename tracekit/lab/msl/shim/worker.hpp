@@ -10,6 +10,7 @@
 #include <random>
 #include <vector>
 
+#include "branches.hpp"
 #include "launch.hpp"
 #include "stacks.hpp"
 #include "switch.hpp"
@@ -25,6 +26,7 @@ struct Worker {
   std::vector<Simdgroup> simdgroups;
   std::vector<unsigned> simdgroup_order, lane_order;
   std::mt19937_64 random;
+  Paths paths;
   void* scheduler = nullptr;
   jmp_buf escape;  // out of a fiber that has failed, for good
   char message[1024] = "";
