@@ -25,7 +25,7 @@ def test_a_chip_has_figures_with_source_and_confidence(tracekit: Any) -> None:
     assert figures["bandwidth"] == ["546 GB/s", "published: Apple's announcement"]
     assert figures["float32"][0] == "17.12 TFLOP/s"
     assert figures["float32"][1].startswith("low: cores x 128 lanes")
-    assert figures["float16"][0].startswith("not available, because whether float16 is faster")
+    assert figures["float16"][0].startswith("not available, because one guide states both 32")
     assert figures["ridge"][0] == "31.36 FLOP/byte"
 
 

@@ -36,6 +36,10 @@ _PROGRAMS = {
 }
 _MODEL = """{"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
 "intermediate_size": 128, "vocab_size": 256, "quantization": {"bits": 4, "group_size": 64}}"""
+# the sizes of mlx-community/Qwen3-8B-4bit
+_QWEN = """{"hidden_size": 4096, "num_hidden_layers": 36, "num_attention_heads": 32,
+"num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 12288, "vocab_size": 151936,
+"tie_word_embeddings": false, "quantization": {"bits": 4, "group_size": 64}}"""
 _SERVER = """
 import sys, time
 sys.path.insert(0, {harness!r})
@@ -64,10 +68,14 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     model = home / "tiny-4bit"
     model.mkdir()
     (model / "config.json").write_text(_MODEL)
+    qwen = home / "Qwen3-8B-4bit"
+    qwen.mkdir()
+    (qwen / "config.json").write_text(_QWEN)
     output = home / "made"
     output.mkdir()
     paths = {
         "HOME": home,
+        "QWEN": qwen,
         "OUT": output,
         "SERVER": server,
         "MODEL": model,

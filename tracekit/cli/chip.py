@@ -8,7 +8,7 @@ import typer
 
 from tracekit import lab, machine, ops
 from tracekit.base import InputError, UsageError, suggest_name, units
-from tracekit.cli import console, options
+from tracekit.cli import console, model_rates, options
 from tracekit.cli.options import flag, option
 from tracekit.workload import parameters
 
@@ -20,6 +20,11 @@ Row = tuple[str, str, str]
 Measure = Annotated[bool, flag("--measure", "Measure the memory bandwidth of the CPU, 2 s.")]
 Name = Annotated[str | None, option("NAME", "Another chip, such as 'Apple M4 Max'.")]
 GpuCores = Annotated[int | None, option("N", "GPU cores of that chip.", min=1)]
+Decode = Annotated[float | None, option("RATE", "Tokens a second that --model decodes.", min=0.001)]
+Prefill = Annotated[
+    float | None, option("RATE", "Tokens a second that --model prefills.", min=0.001)
+]
+Tool = Annotated[str, option("NAME", "The tool with these rates: mlx_lm, llama.cpp …")]
 Model = Annotated[
     str | None,
     option("MODEL", "The memory of a model: its folder, config.json, or name in the cache."),
@@ -44,6 +49,9 @@ def chip(
     context: Context = None,
     dtype: Dtype = None,
     model: Model = None,
+    decode: Decode = None,
+    prefill: Prefill = None,
+    tool: Tool = "",
     json: options.Json = False,
 ) -> None:
     """Show the limits of this machine's chip, and whether a model fits into its memory.
@@ -55,8 +63,10 @@ def chip(
     launch is fastest.
 
     --model reads the sizes of a language model from its `config.json`: weights, KV cache and
-    activations for --batch sequences, by default one, of --context tokens.
+    activations for --batch sequences, by default one, of --context tokens. --decode and --prefill
+    compare its rates with those that others published for the chip, and with the chip's limits.
     """
+    rates = _take_rates(model, decode, prefill, tool)
     chip, facts = _choose_chip(name, gpu_cores, measure=measure)
     shape_options = {
         "batch": batch,
@@ -66,8 +76,9 @@ def chip(
         "dtype": dtype,
     }
     memory = None
+    tokens = context or _CONTEXT
     if model is not None:
-        memory = _estimate_memory(model, context or _CONTEXT, batch or 1)
+        memory = _estimate_memory(model, tokens, batch or 1, is_needed=rates is None)
         shape_options["batch"] = None
         context = None
     shape = _shape(shape_options, context)
@@ -76,7 +87,8 @@ def chip(
         measured = machine.triad.measure_bandwidth()
     if json:
         document = _document(chip, facts, measured, shape)
-        console.show_json(replace(document, model=memory))
+        judgements = _judge_rates(rates, chip, memory)
+        console.show_json(replace(document, model=memory, rates=judgements))
         return
     rows = [*_chip_rows(chip, facts), *_measured_rows(measured)]
     heading = "that chip"
@@ -86,8 +98,8 @@ def chip(
     if name is not None and chip.name not in machine.chips.known_chips():
         known_chips = machine.chips.known_chips()
         console.show_hint(suggest_name(chip.name, known_chips))
-    if memory is not None:
-        console.measurements(*_memory_table(memory, facts))
+    for table in _model_tables(memory, rates, chip, facts, tokens):
+        console.measurements(*table)
     if shape is not None:
         console.show_hint(
             f"Paged decode attention, {shape.batch} sequences of {shape.context} tokens, "
@@ -129,10 +141,49 @@ def _shape(shape_options: dict[str, Any], context: int | None) -> "lab.Shape | N
     return lab.Shape(**sizes, active_blocks=active_blocks)
 
 
+def _take_rates(
+    model: str | None, decode: float | None, prefill: float | None, tool: str
+) -> "model_rates.ModelRates | None":
+    """Return the rates of a command line; None without any."""
+    if decode is None and prefill is None:
+        return None
+    if model is None:
+        raise UsageError("--decode and --prefill are rates of a model.", hint="Give --model.")
+    return model_rates.ModelRates(model, decode, prefill, tool)
+
+
+def _judge_rates(
+    rates: "model_rates.ModelRates | None",
+    chip: "machine.chips.Chip",
+    memory: "lab.endpoint.model_memory.ModelMemory | None",
+) -> "tuple[lab.endpoint.published.RateJudgement, ...] | None":
+    if rates is None:
+        return None
+    return tuple(rates.judge(chip.name, memory and memory.model))
+
+
+def _model_tables(
+    memory: "lab.endpoint.model_memory.ModelMemory | None",
+    rates: "model_rates.ModelRates | None",
+    chip: "machine.chips.Chip",
+    facts: dict[str, Any],
+    context: int,
+) -> "Iterator[model_rates.Table]":
+    """Yield the memory of a model, and its rates."""
+    if memory is not None:
+        yield _memory_table(memory, facts)
+    if rates is not None:
+        config = memory and memory.model
+        yield model_rates.rate_table(rates, chip, config, context)
+
+
 def _estimate_memory(
-    words: str, context: int, batch: int
-) -> "lab.endpoint.model_memory.ModelMemory":
+    words: str, context: int, batch: int, *, is_needed: bool
+) -> "lab.endpoint.model_memory.ModelMemory | None":
+    """Return the memory of a model; None if it has no config.json and none is needed."""
     config = lab.endpoint.model_memory.find_config(words)
+    if config is None and not is_needed:
+        return None
     if config is None:
         raise InputError(
             f"There is no config.json of {words}.",
@@ -327,6 +378,7 @@ class ChipLimits:
     work: "ops.kernels.CallTraffic | None" = None
     bound: "machine.roofline.Bound | None" = None
     model: "lab.endpoint.model_memory.ModelMemory | None" = None
+    rates: "tuple[lab.endpoint.published.RateJudgement, ...] | None" = None
     format: int = 1
 
 

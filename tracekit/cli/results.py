@@ -47,11 +47,22 @@ def show_result(result: "analysis.Result", recording: "Recording", *, json: bool
     width = max(map(len, numbers), default=0)
     for name, value in numbers.items():
         console.show_text(f"{name:<{width}}  ", (value, "bold"))
+    _show_published_rates(result)
     _show_findings(result)
     _show_checks(result)
     _show_unfinished_stages(result)
     console.show_remarks(result.provenance.warnings)
     _show_paths(recording)
+
+
+def _show_published_rates(result: "analysis.Result") -> None:
+    """Print the rates of tokens of a program against those that others published."""
+    if not any(number.name.endswith("_tokens_per_second") for number in result.results):
+        return
+    from tracekit.cli import model_rates
+
+    for sentence in model_rates.describe_printed_rates(result):
+        console.show_text(sentence)
 
 
 def show_rule(result: "analysis.Result", rule: str) -> None:

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Annotated
 
-from tracekit import lab
+from tracekit import lab, machine
 from tracekit.base import InterruptedRunError, ToolError, UsageError, distribution, outputs
 from tracekit.base.documents import save
-from tracekit.cli import console, options
+from tracekit.cli import console, model_rates, options
 from tracekit.cli.options import option
 
 With = Annotated[
@@ -75,10 +75,30 @@ def runtimes(
         console.measurements(*lab.endpoint.words.runtime_table(compared))
         for table in lab.endpoint.words.memory_tables(compared):
             console.measurements(*table)
+        _show_rates(compared)
         console.show_warnings(compared.doubts)
     for file in files:
         console.show_written(file)
     _end(compared)
+
+
+def _show_rates(compared: "lab.endpoint.runtimes.ComparedRuntimes") -> None:
+    """Print the rates of each model against published ones, and against the limits of the chip."""
+    chip = machine.chips.this_chip(machine.describe())
+    for row in compared.rows:
+        decode = row.figure("decode")
+        prefill = row.figure("prefill")
+        if not row.model or (decode is None and prefill is None):
+            continue
+        rates = model_rates.ModelRates(
+            row.model,
+            decode and decode.median,
+            prefill and prefill.median,
+            row.name,
+        )
+        config = row.estimate and row.estimate.model
+        context = compared.effort.prompt_tokens
+        console.measurements(*model_rates.rate_table(rates, chip, config, context))
 
 
 def _end(compared: "lab.endpoint.runtimes.ComparedRuntimes") -> None:

@@ -92,6 +92,9 @@ _CLOCKS = {
     Confidence.INDEPENDENT: "philipturner/metal-benchmarks",
     Confidence.LOW: "a third party, hmc-tech.com",
 }
+_DISPUTED_HALVES: Mapping[str, str] = {
+    "M4 Max": "one guide states both 32 and at most 16 TFLOP/s for it (RESMP-DEV/metal-marlin).",
+}
 _EQUAL_HALVES = ("M1", "M2")
 
 # The last letter of a GPU's architecture, such as applegpu_g15s: its class, and when MLX commits.
@@ -202,6 +205,8 @@ def _fp32(name: str, model: _ChipModel, cores: int | None) -> Figure:
 
 
 def _fp16(short: str, fp32: Figure) -> Figure:
+    if short in _DISPUTED_HALVES:
+        return Figure(reason=_DISPUTED_HALVES[short])
     if not short.startswith(_EQUAL_HALVES):
         return Figure(reason="whether float16 is faster than float32 there, no source states.")
     if fp32.value is None:
