@@ -14,6 +14,7 @@ from tracekit.tables.exports import index
 from tracekit.tables.kept_index import find_index
 from tracekit.tables.losses import Flaw
 from tracekit.tables.of_bundle import leave_in_place
+from tracekit.tables.table_files import digest_code
 from tracekit.tables.tables import Tables
 
 GPU = "metal-gpu-intervals"
@@ -143,3 +144,59 @@ def test_a_folder_that_cannot_be_written_is_not_an_error(exports: Path, cache: P
 def test_flat_tables_that_are_not_kept_are_normalized_each_time(exports: Path) -> None:
     assert len(Tables(exports)["gpu_intervals"]) == 2
     assert not (exports.parent / "tables").exists()
+
+
+@pytest.mark.usefixtures("later")
+def test_an_index_of_other_code_is_made_again(exports: Path, cache: Path) -> None:
+    made = find_index(exports, cache)
+    whole = (cache / "index.json").read_text()
+    (cache / "index.json").write_text(whole.replace(digest_code(*kept_index._CODE), 32 * "0"))
+    assert (cache / "index.json").read_text() != whole
+    assert find_index(exports, cache) == made
+    assert (cache / "index.json").read_text() == whole
+
+
+@pytest.mark.usefixtures("later")
+def test_joined_tables_are_read_again(
+    exports: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = Tables(exports, cache=cache)
+    made = first["gpu_jobs"]
+    monkeypatch.setattr("tracekit.tables.tables.make_table", forbid)
+    second = Tables(exports, cache=cache)
+    kept = second["gpu_jobs"]
+    assert len(kept) == 2
+    assert kept.equals(made)
+    assert kept.dtypes.to_dict() == made.dtypes.to_dict()
+    assert second.warnings == first.warnings
+
+
+@pytest.mark.usefixtures("later")
+def test_a_joined_table_of_other_targets_is_made_again(exports: Path, cache: Path) -> None:
+    for process, expected in ((PYTHON, [True, False]), (SERVER, [False, True])):
+        tables = Tables(exports, frozenset({process.pid or 0}), cache)
+        assert tables["gpu_jobs"]["target"].tolist() == expected
+        assert len(list(cache.glob("joined.gpu_jobs.*.normal.parquet"))) == 1, process
+
+
+@pytest.mark.usefixtures("later")
+def test_an_outline_and_a_table_of_arrow_agree_with_the_frame(exports: Path, cache: Path) -> None:
+    tables = Tables(exports, cache=cache)
+    made = {name: tables.arrow(name) for name in tables}
+    again = Tables(exports, cache=cache)
+    assert {"gpu_intervals", "gpu_jobs", "losses"} <= made.keys()
+    for name, table in made.items():
+        frame = again[name]
+        assert again.outline(name) == (len(frame), tuple(frame.columns)), name
+        assert again.arrow(name).equals(table), name
+        assert table.to_pandas().astype(frame.dtypes.to_dict()).equals(frame), name
+
+
+@pytest.mark.usefixtures("later")
+def test_a_table_that_is_damaged_while_it_is_open_is_made_again(exports: Path, cache: Path) -> None:
+    made = Tables(exports, cache=cache)["gpu_jobs"]
+    tables = Tables(exports, cache=cache)
+    assert tables.outline("gpu_jobs")[0] == 2
+    [file] = cache.glob("joined.gpu_jobs.*.normal.parquet")
+    file.write_bytes(b"PAR1 damaged")
+    assert tables["gpu_jobs"].equals(made)

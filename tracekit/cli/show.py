@@ -162,10 +162,10 @@ def _measure_table(
 ) -> answers.ListedTable:
     """Return the number of rows of a table and its columns, or the reason why it is missing."""
     try:
-        frame = run_tables.chosen(name, table=choice.table, run=choice.run)
+        rows, columns = run_tables.outline(name, table=choice.table, run=choice.run)
     except TracekitError as error:
         return answers.ListedTable(title, None, (), str(error))
-    return answers.ListedTable(title, len(frame), tuple(frame.columns))
+    return answers.ListedTable(title, rows, columns)
 
 
 def workloads(*, workloads: options.Workloads = None, json: options.Json = False) -> None:

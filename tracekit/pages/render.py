@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 import jinja2
 from markupsafe import Markup, escape
@@ -14,6 +15,7 @@ from tracekit.analysis import Given, Result
 from tracekit.base import files, streams, units
 from tracekit.pages import text
 from tracekit.pages.chart import Chart, svg
+from tracekit.pages.compiled import CompiledTemplates
 from tracekit.pages.panel import Panel, Tables, is_without_gpu_work, rows
 from tracekit.pages.panels import PANELS
 from tracekit.pages.timeline.packing import pack
@@ -173,6 +175,7 @@ def environment_of(redact: Redact) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         finalize=clean_value,
+        bytecode_cache=CompiledTemplates(Path(__file__).read_bytes()),
     )
     named_filters: tuple[Callable[..., str], ...] = (
         *(units.duration, units.moment, units.size, units.percent, units.count, units.quantity),

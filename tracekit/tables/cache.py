@@ -13,6 +13,8 @@ again; a folder that cannot be written is not an error. Files are not mapped int
 columns are compressed, and cutting a mapped file ends the process.
 """
 
+from __future__ import annotations
+
 import hashlib
 import logging
 import os
@@ -25,7 +27,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -37,6 +38,7 @@ from tracekit.tables.export_files import PARQUET
 from tracekit.tables.exports import ExportIndex, index
 from tracekit.tables.headers import TableHeader
 from tracekit.tables.layout import frame_of
+from tracekit.tables.lazy import pd
 from tracekit.tables.losses import EncodingEvidence, Flaw, Loss, Severity, collecting, report
 from tracekit.tables.place import OPEN, Choice, xpath_of
 from tracekit.tables.pruned import PrunedExport, find_pruned_exports
@@ -178,7 +180,7 @@ def load_or_read(
     schema: str,
     choice: Choice = OPEN,
     toc: Toc | None = None,
-) -> "CachedTable | Flat":
+) -> CachedTable | Flat:
     """Return a table that was kept in the folder, or read it and keep it; without one, read it.
 
     Its losses are reported, whether it is read now or was read at another time.
@@ -190,7 +192,7 @@ def load_or_read(
 
 def _load_or_read(
     folder: Path | None, ref: TableRef, schema: str, choice: Choice, toc: Toc | None
-) -> "CachedTable | Flat":
+) -> CachedTable | Flat:
     if isinstance(ref, Path) and ref.suffix == PARQUET:
         return _as_written(ref)
     pruned_export = _find_pruned_export(ref)
@@ -210,7 +212,7 @@ def _load_or_read(
     return place.read()
 
 
-def _read_flat(ref: TableRef, schema: str, toc: Toc | None, choice: Choice) -> "Flat":
+def _read_flat(ref: TableRef, schema: str, toc: Toc | None, choice: Choice) -> Flat:
     """Read a table by readers that a process with kept tables never imports."""
     from tracekit.tables.flat import read_flat  # noqa: PLC0415
 
@@ -224,7 +226,7 @@ def _find_pruned_export(ref: TableRef) -> PrunedExport | None:
     return find_pruned_exports(ref.parent).get(ref)
 
 
-def _as_written(file: Path) -> "CachedTable | Flat":
+def _as_written(file: Path) -> CachedTable | Flat:
     """Return a table that was written as a flat one, without a copy in the cache."""
     try:
         pq.read_metadata(file)
@@ -253,7 +255,7 @@ class _CachePlace:
     choice: Choice
     toc: Toc | None
 
-    def read(self) -> "Flat":
+    def read(self) -> Flat:
         return _read_flat(self.ref, self.schema, self.toc, self.choice)
 
     def stamp(self) -> Stamp:
@@ -294,7 +296,7 @@ class _CachePlace:
             raise _make_pruned_error(self.ref, removed, f"{file} is not its cached table")
         return CachedTable(file, note)
 
-    def keep(self, file: Path, stamped: Stamp) -> "CachedTable | Flat":
+    def keep(self, file: Path, stamped: Stamp) -> CachedTable | Flat:
         """Read the table into the folder."""
         from tracekit.tables.convert import convert_table  # noqa: PLC0415  as in `_read_flat`
 

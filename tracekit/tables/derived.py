@@ -1,12 +1,14 @@
 """Tables made of other tables: command buffers, GPU jobs, shader runs, counters, signposts."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 import numpy as np
-import pandas as pd
 
 from tracekit.base import InputError
 from tracekit.tables.joins import Joined, Match, distinct, match
+from tracekit.tables.lazy import pd
 
 _KEY = "command_buffer"
 _OWNER = ("process", "pid", "target")

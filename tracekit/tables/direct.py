@@ -4,17 +4,16 @@ A bundle that is open stays open while its files last: its texts and names serve
 `tables/notes.py` notes that the tables of a run are read directly.
 """
 
+from __future__ import annotations
+
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from hashlib import blake2b
 from itertools import count
 from pathlib import Path
 from weakref import WeakKeyDictionary
-
-import pandas as pd
 
 from tracekit.base import InputError, Recording
 from tracekit.base.stamps import Stamp, stamp
@@ -24,6 +23,7 @@ from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.store import TableStore, run_folder, store_folder
 from tracekit.tables.bundle.errors import name_bundle
 from tracekit.tables.bundle.run_info import worded_attributes
+from tracekit.tables.lazy import pd
 from tracekit.tables.losses import Loss
 from tracekit.tables.place import Choice, TablePlace, describe_table, tables_at
 from tracekit.tables.toc import Toc, TocTable
@@ -43,6 +43,7 @@ _UNIQUING = (
 )
 _SYMBOLS = "symbols/stores"
 _BLOCK = 1 << 20
+_MOST_OPENED = 2  # bundles that stay open
 _HASHED = 1 << 16  # bytes of the largest buffer whose content counts
 _Key = tuple[str, frozenset[tuple[str, str]]]
 
@@ -67,7 +68,7 @@ class Stored:
 
     def open_table(self) -> tuple[BundleRun, TableStore]:
         """Open its run, and read its description; raise InputError if that is damaged."""
-        bundle = open_bundle(self.bundle)
+        bundle = _reopen_bundle(self.bundle, self._names())
         for run in bundle.runs:
             if run.number == self.run:
                 return run, run.store(self.number)
@@ -194,14 +195,37 @@ def open_bundle(bundle: Path) -> Bundle:
     beginning = len(str(bundle / "corespace")) - len("corespace")
     names = list(_DOCUMENT)
     for folder, _, files in os.walk(bundle / "corespace"):
-        # Every table asks for this; joining and sorting paths as objects took most of the time.
+        # Joining and sorting paths as objects took most of the time.
         names += [f"{folder[beginning:]}/{file}" for file in files if file != RECORDS]
-    return _open_cached(bundle, frozenset(_stamps(bundle, names)))
+    stamps = dict(_stamps(bundle, names))
+    opened = _opened_bundles.get(bundle)
+    if opened is None or opened.stamps != stamps:
+        opened = _OpenedBundle(Bundle(bundle), stamps)
+        if len(_opened_bundles) >= _MOST_OPENED:
+            _opened_bundles.clear()
+        _opened_bundles[bundle] = opened
+    return opened.bundle
 
 
-@lru_cache(maxsize=2)
-def _open_cached(bundle: Path, stamps: frozenset[tuple[str, Stamp]]) -> Bundle:  # noqa: ARG001  a key
-    return Bundle(bundle)
+@dataclass(frozen=True)
+class _OpenedBundle:
+    bundle: Bundle
+    stamps: Mapping[str, Stamp]
+
+
+_opened_bundles: dict[Path, _OpenedBundle] = {}
+
+
+def _reopen_bundle(bundle: Path, names: Iterable[str]) -> Bundle:
+    """Return the open bundle as long as the named files are the same; or else open it."""
+    opened = _opened_bundles.get(bundle)
+    if opened is not None:
+        checked_names = [name for name in names if not name.endswith(RECORDS)]
+        stamps = dict(_stamps(bundle, checked_names))
+        known_stamps = {name: opened.stamps.get(name) for name in checked_names}
+        if all(stamps.get(name) == mark for name, mark in known_stamps.items()):
+            return opened.bundle
+    return open_bundle(bundle)
 
 
 def _stamps(bundle: Path, names: Iterable[str]) -> Iterator[tuple[str, Stamp]]:

@@ -8,6 +8,8 @@ starts. Of several tables in an export, the chosen one is passed on.
 `tracekit.tables.place` the choice among several tables.
 """
 
+from __future__ import annotations
+
 import logging
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -15,7 +17,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, Protocol
 
-import pandas as pd
 import pyarrow as pa
 
 from tracekit.base import InputError, files
@@ -24,6 +25,7 @@ from tracekit.tables.direct import CaptureTable, Stored, TableRef, describe_ref,
 from tracekit.tables.drift import DamagedExportWarning, DriftWarning, ExportWarning, ReadNotes
 from tracekit.tables.export_files import contents_beside
 from tracekit.tables.layout import Layout
+from tracekit.tables.lazy import pd
 from tracekit.tables.losses import Flaw, Loss, report
 from tracekit.tables.place import (
     HOW_TO_CHOOSE,

@@ -1,15 +1,17 @@
 """Joins of tables that never repeat a row, and report the rows that they could not match."""
 
+from __future__ import annotations
+
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.base import InputError
+from tracekit.tables.lazy import pd
 from tracekit.tables.losses import Flaw, Loss
 from tracekit.tables.normalize import dtype_of
 from tracekit.tables.schema import ColumnKind, Schema
@@ -27,13 +29,18 @@ def read_inputs(join: Callable[..., Any]) -> Asked:
     """Read the inputs of a join from its signature."""
     required: list[str] = []
     optional: list[str] = []
-    parameters = inspect.signature(join, eval_str=True).parameters
-    for name, parameter in parameters.items():
-        if type(None) in get_args(parameter.annotation):
+    for name, parameter in inspect.signature(join).parameters.items():
+        if _is_optional(parameter.annotation):
             optional.append(name)
         else:
             required.append(name)
     return Asked(tuple(required), tuple(optional))
+
+
+def _is_optional(annotation: object) -> bool:
+    if isinstance(annotation, str):  # evaluating it would import pandas
+        return annotation.endswith("| None")
+    return type(None) in get_args(annotation)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,16 +156,19 @@ def distinct(frame: pd.DataFrame, keys: Sequence[str], values: Sequence[str]) ->
     return part
 
 
-Made = tuple[pd.DataFrame, list[Loss]]
+MadeFrame = tuple["pd.DataFrame", list[Loss]]
+_Table = TypeVar("_Table", bound=Sized)
 
 
-def first_with_rows(name: str, ways: Sequence[Callable[[], Made]]) -> Made:
+def first_with_rows(
+    name: str, ways: Sequence[Callable[[], tuple[_Table, list[Loss]]]]
+) -> tuple[_Table, list[Loss]]:
     """Return the table of the first way that gives rows.
 
     If none does, the first readable table counts. An unreadable table is an error only if no other
     way is left.
     """
-    empty_table: pd.DataFrame | None = None
+    empty_table: _Table | None = None
     losses: list[Loss] = []
     for place, way in enumerate(ways, 1):
         try:
@@ -180,7 +190,7 @@ def first_with_rows(name: str, ways: Sequence[Callable[[], Made]]) -> Made:
 
 def make_table(
     schema: Schema, join: Callable[..., Any], tables: Mapping[str, pd.DataFrame]
-) -> Made:
+) -> MadeFrame:
     """Return the table that `join` makes, and its losses."""
     names = read_inputs(join)
     losses = list[Loss]()

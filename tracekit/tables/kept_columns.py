@@ -1,21 +1,22 @@
-"""Normalized tables, kept as Parquet next to the flat tables that they are made of.
+"""Normalized and joined tables, kept as Parquet in the folder of a run's flat tables.
 
-The name of a file holds a digest of all that its content follows from: the flat table, the
-declarations in `schemas.toml`, the targets, and the code that normalizes. A table of anything else
-never meets it, and is removed when the table is kept anew. A note beside it has the losses, and the
-stamp and digest of the file, by which damage is found: the table is then made again.
+The name of a file holds a digest of all that its content follows from: the flat table or the tables
+that were joined, the declarations in `schemas.toml`, the targets, and the code. A table of anything
+else never meets it, and is removed when the table is kept anew. A note beside it has the losses,
+and the stamp and digest of the file, by which damage is found: the table is then made again.
 """
+
+from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Collection
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -28,81 +29,164 @@ from tracekit.tables.cache import (
     note_path,
     read_intact_note,
 )
-from tracekit.tables.joins import Made
+from tracekit.tables.joins import MadeFrame
+from tracekit.tables.lazy import pd
+from tracekit.tables.losses import Loss
 from tracekit.tables.normalize import dtype_of
 from tracekit.tables.schema import ColumnKind, Schema, SchemaSource
 from tracekit.tables.schemas import DECLARATIONS
+from tracekit.tables.table_files import digest_code
 
 _log = logging.getLogger(__name__)
 _CODE = (
-    *("drift.py", "kept_columns.py", "labels.py", "layout.py", "losses.py", "normalize.py"),
-    *("schema.py", DECLARATIONS.name),
+    *("derived.py", "drift.py", "joins.py", "kept_columns.py", "labels.py", "layout.py"),
+    *("losses.py", "normalize.py", "schema.py", DECLARATIONS.name),
 )
 _SUFFIX = ".normal.parquet"
+_MORE = "Float64"  # the dtype of columns beyond those of a schema
 _ROW_GROUP = 122_880  # rows; one thread of DuckDB takes so many at a time
 
 
+@dataclass(frozen=True, eq=False)
+class FrameTable:
+    """A table that was made now; `key` identifies its content, or is empty if it was not kept."""
+
+    content: pd.DataFrame
+    key: str = ""
+
+    def __len__(self) -> int:
+        return len(self.content)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(map(str, self.content.columns))
+
+    def arrow(self) -> pa.Table:
+        """Return the table as one of Arrow, with the types that a kept table has."""
+        return pa.Table.from_pandas(self.content, preserve_index=False).replace_schema_metadata()
+
+    def frame(self) -> pd.DataFrame:
+        """Return the frame."""
+        return self.content
+
+
+@dataclass(frozen=True, eq=False)
+class ParquetTable:
+    """A kept table, whose file was whole when it was found; `make` makes it again.
+
+    Nothing of it is read before it is asked for, and only its frame needs pandas.
+    """
+
+    file: Path
+    rows: int
+    columns: tuple[str, ...]
+    schema: Schema
+    key: str
+    make: Callable[[], MadeFrame]
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def arrow(self) -> pa.Table:
+        """Read the table; one that was damaged since it was found is made again."""
+        content = self._read()
+        if content is None:
+            return FrameTable(self._make_frame()).arrow()
+        return content
+
+    def frame(self) -> pd.DataFrame:
+        """Read the table into a frame; one that was damaged since it was found is made again."""
+        content = self._read()
+        if content is None:
+            return self._make_frame()
+        return _frame(content, self.schema)
+
+    def _read(self) -> pa.Table | None:
+        try:
+            with pq.ParquetFile(self.file, page_checksum_verification=True) as content:
+                return content.read().replace_schema_metadata()
+        except (OSError, pa.ArrowException) as error:
+            _log.warning("%s is damaged: %s", self.file, error)
+            return None
+
+    def _make_frame(self) -> pd.DataFrame:
+        frame, _ = self.make()
+        return frame
+
+
+Made = tuple[FrameTable | ParquetTable, list[Loss]]
+
+
 def load_or_make(
+    folder: Path,
     flat: CachedTable,
     schema: Schema,
     source: SchemaSource,
     targets: Collection[int],
-    make: Callable[[], Made],
+    *,
+    make: Callable[[], MadeFrame],
 ) -> Made:
     """Return a normalized table that was kept, or make it and keep it; errors are those of `make`.
 
-    A flat table that is not in a folder of kept tables is made each time.
+    A flat table that was written as such, like those of a workload, is known by its content.
     """
-    if not flat.note.digest:
-        return make()
-    file = _place(flat, schema, source, targets)
-    kept = _load(file, schema)
+    if flat.note.digest:
+        name, _, _, _ = flat.path.name.rsplit(".", 3)  # without its digest and version
+        content_digest = flat.note.digest
+    else:
+        name = flat.path.stem
+        content_digest = digest(flat.path)
+    key = _make_key([content_digest, source.schema, *map(str, sorted(targets))])
+    return _load_or_keep(folder, f"{name}.{schema.name}", schema, key, make)
+
+
+def load_or_join(
+    folder: Path, schema: Schema, keys: Iterable[str], make: Callable[[], MadeFrame]
+) -> Made:
+    """Return a joined table that was kept, or make it and keep it; errors are those of `make`.
+
+    `keys` identify the content of the tables that are joined, in the order of the join's inputs.
+    """
+    key = _make_key([schema.name, *keys])
+    return _load_or_keep(folder, f"joined.{schema.name}", schema, key, make)
+
+
+def _load_or_keep(
+    folder: Path, stem: str, schema: Schema, key: str, make: Callable[[], MadeFrame]
+) -> Made:
+    file = folder / f"{stem}.{key}{_SUFFIX}"
+    kept = _load(file, schema, key, make)
     if kept is not None:
         return kept
     frame, losses = make()
-    if frame.dtypes.map(str).to_dict() == _dtypes(schema):
+    columns = list(map(str, frame.columns))
+    if frame.dtypes.map(str).to_dict() == _dtypes(schema, columns):
+        table = FrameTable(frame, key)
         try:
-            _keep(file, frame, CacheNote(None, None, "", losses=tuple(losses)))
+            folder.mkdir(exist_ok=True)
+            _keep(file, table.arrow(), CacheNote(None, None, "", losses=tuple(losses)))
         except (OSError, RecordingError) as error:
             _log.info("The table %s is not kept: %s", schema.name, error)
-    return frame, losses
+        return table, losses
+    return FrameTable(frame), losses
 
 
-def _place(
-    flat: CachedTable, schema: Schema, source: SchemaSource, targets: Collection[int]
-) -> Path:
-    parts = (
-        _digest_code(),
-        flat.note.digest,
-        source.schema,
-        *map(str, sorted(targets)),
-    )
-    key = blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()
-    return flat.path.with_name(f"{_stem(flat, schema)}.{key}{_SUFFIX}")
+def _make_key(parts: Iterable[str]) -> str:
+    text = "\n".join([digest_code(*_CODE), *parts])
+    return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def _stem(flat: CachedTable, schema: Schema) -> str:
-    """Return the name of the flat table without its digest and version, and that of the table."""
-    name, _, _, _ = flat.path.name.rsplit(".", 3)
-    return f"{name}.{schema.name}"
-
-
-@cache
-def _digest_code() -> str:
-    """Return the digest of the declarations and the code, so that no change meets an old table."""
-    content = blake2b(digest_size=16)
-    for name in _CODE:
-        content.update(DECLARATIONS.with_name(name).read_bytes())
-    return content.hexdigest()
-
-
-def _dtypes(schema: Schema) -> dict[str, str]:
+def _dtypes(schema: Schema, columns: Iterable[str]) -> dict[str, str]:
+    """Return the dtypes of the columns of a kept table: those of the schema, then further ones."""
     dtypes: dict[str, str] = {}
     for column in schema.columns:
         dtype = dtype_of(column.kind)
         if column.kind is ColumnKind.TIME:
             dtype = "int64"
         dtypes[column.name] = dtype
+    for name in columns:
+        dtypes.setdefault(name, _MORE)
     return dtypes
 
 
@@ -111,7 +195,7 @@ def _pandas_dtype(name: str) -> Any:
     return pd.api.types.pandas_dtype(name)
 
 
-def _load(file: Path, schema: Schema) -> Made | None:
+def _load(file: Path, schema: Schema, key: str, make: Callable[[], MadeFrame]) -> Made | None:
     note = read_intact_note(file)
     if note is None:
         return None
@@ -119,16 +203,18 @@ def _load(file: Path, schema: Schema) -> Made | None:
     try:
         if fresh_note != note:
             documents.save(note_path(file), fresh_note)
-        with pq.ParquetFile(file, page_checksum_verification=True) as content:
-            return _frame(content.read(), schema), list(note.losses)
-    except (OSError, pa.ArrowException, KeyError) as error:
+        with pq.ParquetFile(file) as content:
+            rows = content.metadata.num_rows
+            columns = tuple(content.schema_arrow.names)
+    except (OSError, pa.ArrowException) as error:
         _log.warning("%s is damaged: %s", file, error)
         return None
+    return ParquetTable(file, rows, columns, schema, key, make), list(note.losses)
 
 
 def _frame(table: pa.Table, schema: Schema) -> pd.DataFrame:
     columns: dict[str, Any] = {}  # arrays: a series for each would take most of the time
-    for name, dtype_name in _dtypes(schema).items():
+    for name, dtype_name in _dtypes(schema, table.column_names).items():
         dtype = _pandas_dtype(dtype_name)
         cells = table.column(name)
         if hasattr(dtype, "__from_arrow__"):
@@ -138,9 +224,8 @@ def _frame(table: pa.Table, schema: Schema) -> pd.DataFrame:
     return pd.DataFrame(columns, index=pd.RangeIndex(table.num_rows), copy=False)
 
 
-def _keep(file: Path, frame: pd.DataFrame, note: CacheNote) -> None:
+def _keep(file: Path, table: pa.Table, note: CacheNote) -> None:
     with files.replacing(file) as stream:
-        table = pa.Table.from_pandas(frame, preserve_index=False)
         pq.write_table(
             table, stream, compression="zstd", row_group_size=_ROW_GROUP, write_page_checksum=True
         )

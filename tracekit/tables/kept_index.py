@@ -23,11 +23,16 @@ from tracekit.tables.headers import TableHeader
 from tracekit.tables.losses import Loss
 from tracekit.tables.notes import DirectNote
 from tracekit.tables.place import TablePlace
+from tracekit.tables.table_files import digest_code
 from tracekit.tables.toc import Toc
 
 _log = logging.getLogger(__name__)
 _FILE = "index.json"
-_VERSION = 1  # of the indexes that this code makes; raise it with any change of theirs
+_CODE = (
+    *("bundle/**/*.py", "captures/place.py", "direct.py", "export_files.py", "exports.py"),
+    *("headers.py", "kept_index.py", "losses.py", "notes.py", "place.py", "pruned.py", "toc.py"),
+    "xml/*.py",
+)
 _BUNDLE_FILES = ("open.creq", "form.template")
 
 
@@ -46,9 +51,12 @@ class _KeptTable:
 
 @dataclass(frozen=True)
 class _KeptIndex:
-    """An index with the digests of its files; one that cannot be relied on is ""."""
+    """An index with the digests of the code that made it and of its files.
 
-    version: int
+    The digest of files that cannot be relied on is "".
+    """
+
+    code: str
     stamps: str
     content: str
     tables: tuple[_KeptTable, ...] = ()
@@ -84,7 +92,7 @@ def find_index(exports: Path, cache: Path | None) -> ExportIndex:
     tables = _pack_tables(export_index)
     if tables is not None and not export_index.unread:
         packed = _KeptIndex(
-            version=_VERSION,
+            code=digest_code(*_CODE),
             stamps=stamps,
             content=content,
             tables=tables,
@@ -155,7 +163,7 @@ def _read(file: Path) -> _KeptIndex | None:
     except (OSError, msgspec.MsgspecError) as error:
         _log.info("%s: %s", file, error)
         return None
-    return kept if kept.version == _VERSION else None
+    return kept if kept.code == digest_code(*_CODE) else None
 
 
 def _save(cache: Path, kept: _KeptIndex) -> None:

@@ -1,12 +1,15 @@
 """Labels of work, without the process and the instance that they name."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+
+from tracekit.tables.lazy import pd
 
 UNLABELLED = "unlabelled"
 

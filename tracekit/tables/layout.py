@@ -8,15 +8,17 @@ and `NAME.pid`, a stack `NAME.stack`. If an export has one mnemonic twice, the s
 called `NAME.2`.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
 
-import pandas as pd
 import pyarrow as pa
 
+from tracekit.tables.lazy import pd
 from tracekit.tables.values import (
     FORMS,
     Form,

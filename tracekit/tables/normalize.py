@@ -1,12 +1,13 @@
 """From the flat table of an export to the columns that one of our schemas declares."""
 
-from collections.abc import Callable, Iterable
+from __future__ import annotations
 
-import pandas as pd
+from collections.abc import Callable, Iterable
 
 from tracekit.base import InputError
 from tracekit.tables.drift import DriftError
 from tracekit.tables.labels import kernels_of
+from tracekit.tables.lazy import pd
 from tracekit.tables.losses import Flaw, Loss
 from tracekit.tables.schema import Column, ColumnKind, Schema, SchemaSource
 

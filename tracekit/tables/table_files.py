@@ -1,6 +1,10 @@
-"""The names of the files that tables are written to."""
+"""The names of the files that tables are written to, and the code that they follow from."""
 
+from functools import cache
+from hashlib import blake2b
 from pathlib import Path
+
+_ROOM = Path(__file__).parent
 
 
 def file_name(text: str) -> str:
@@ -15,3 +19,17 @@ def file_name(text: str) -> str:
 def symbol_files(table: Path) -> tuple[Path, Path]:
     """Return the files of the frames and the stacks of a table."""
     return table.with_suffix(".frames.parquet"), table.with_suffix(".stacks.parquet")
+
+
+@cache
+def digest_code(*patterns: str) -> str:
+    """Return the digest of files of this package, by patterns: of code, and of its declarations.
+
+    A kept file that names it is not used after a change of the code that made it.
+    """
+    content = blake2b(digest_size=16)
+    for pattern in patterns:
+        for file in sorted(_ROOM.glob(pattern)):
+            content.update(f"{file.relative_to(_ROOM)}\n".encode())
+            content.update(file.read_bytes())
+    return content.hexdigest()

@@ -1,11 +1,13 @@
 """The tables of a run: read on request, kept for the next time."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
+import pyarrow as pa
 
 from tracekit.base import (
     InputError,
@@ -18,9 +20,10 @@ from tracekit.tables.direct import Listed, TableRef
 from tracekit.tables.drift import DriftError
 from tracekit.tables.export_files import refusal
 from tracekit.tables.exports import index, of_one_run
-from tracekit.tables.joins import Made, first_with_rows, make_table, read_inputs
-from tracekit.tables.kept_columns import load_or_make
+from tracekit.tables.joins import MadeFrame, first_with_rows, make_table, read_inputs
+from tracekit.tables.kept_columns import FrameTable, Made, ParquetTable, load_or_join, load_or_make
 from tracekit.tables.kept_index import find_index
+from tracekit.tables.lazy import pd
 from tracekit.tables.losses import LOSSES, EncodingEvidence, Flaw, Loss, report, rows_of, sentences
 from tracekit.tables.normalize import dtype_of, normalize, read_by
 from tracekit.tables.place import HOW_TO_CHOOSE, OPEN, Choice
@@ -44,13 +47,14 @@ class MissingTableError(TracekitError, KeyError):
 
 
 _Key = tuple[TableRef, str, int | None, int | None]  # an export, its schema, run and table
-_COPY_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3  # noqa: PLR2004  # a version
+_FIRST_WITH_COPY_ON_WRITE = 3  # of pandas
 
 
-class Tables(Mapping[str, pd.DataFrame]):
+class Tables(Mapping[str, "pd.DataFrame"]):
     """The normalized tables of one run in a folder of exports, or of a bundle, by name.
 
     Each is read at its first use. A frame belongs to its caller: changing it changes no other.
+    `arrow` and `outline` return a table without making a frame of it, if it was kept.
     `losses` grows with the reports of readers: damage, drift, rows left out. The table `losses`
     has those of all tables, which are read for it.
     """
@@ -87,7 +91,8 @@ class Tables(Mapping[str, pd.DataFrame]):
         self._index, self.run, self.of_runs = of_one_run(self._every, exports, only)
         self._flat: dict[_Key, CachedTable | Flat] = {}
         self._refused: dict[_Key, InputError] = {}
-        self._tables: dict[str, pd.DataFrame] = {}
+        self._tables: dict[str, FrameTable | ParquetTable] = {}
+        self._frames: dict[str, pd.DataFrame] = {}
         export_index = self._index
         self._lost = (*export_index.unread, *export_index.missing_losses)
         losses_of_files = [_strange(file) for file in export_index.strange]
@@ -169,7 +174,7 @@ class Tables(Mapping[str, pd.DataFrame]):
         unreadable_tables = [table for table in tables if table.unreadable]
         return tuple(tables_with_rows or unreadable_tables[:1] or tables[:1])
 
-    def flat(self, schema: str, choice: Choice = OPEN) -> "CachedTable | Flat":
+    def flat(self, schema: str, choice: Choice = OPEN) -> CachedTable | Flat:
         """Return the one table of a schema that is meant; raise as `Tables.raw` does."""
         listed = self.find_table(schema, choice)
         place = find_choice(listed, self._every.tables[schema])
@@ -185,7 +190,7 @@ class Tables(Mapping[str, pd.DataFrame]):
             self._read |= dict.fromkeys(losses)
         return self._flat[key]
 
-    def _first_read(self, key: _Key, listed: Listed, place: Choice) -> "CachedTable | Flat":
+    def _first_read(self, key: _Key, listed: Listed, place: Choice) -> CachedTable | Flat:
         """Read an export, and remember a failure, so that no other table tries it again."""
         try:
             return load_or_read(self._cache, listed.ref, listed.schema, place, self.toc)
@@ -275,12 +280,33 @@ class Tables(Mapping[str, pd.DataFrame]):
         """Return a table; raise MissingTableError if no export gives it."""
         if name == LOSSES:
             return losses_table(self._every_loss())
+        if name not in self._frames:
+            self._frames[name] = self._make(name).frame()
+        return _handed_out(self._frames[name])
+
+    def arrow(self, name: str) -> pa.Table:
+        """Return a table as one of Arrow; raise MissingTableError if no export gives it."""
+        if name == LOSSES:
+            return FrameTable(self[name]).arrow()
+        return self._make(name).arrow()
+
+    def outline(
+        self, name: str, *, table: int | None = None, run: int | None = None
+    ) -> tuple[int, tuple[str, ...]]:
+        """Return the number of rows, and the names of the columns, of what `chosen` returns."""
+        if name == LOSSES:
+            columns = tuple([column.name for column in SCHEMAS[name].columns])
+            return len(rows_of(self._every_loss())), columns
+        content = self._choose(name, table, run)
+        return len(content), content.columns
+
+    def _make(self, name: str) -> FrameTable | ParquetTable:
         if name not in self._tables:
             ways = self._ways(_schema(name))
             table, losses = first_with_rows(name, ways)
             self._note_made(losses)
             self._tables[name] = table
-        return _handed_out(self._tables[name])
+        return self._tables[name]
 
     def list_choices(self, name: str) -> tuple[Listed, ...]:
         """Return the exported tables that `chosen` can choose from, if there are several."""
@@ -297,13 +323,18 @@ class Tables(Mapping[str, pd.DataFrame]):
         self, name: str, *, table: int | None = None, run: int | None = None
     ) -> pd.DataFrame:
         """Return a table that is read from the chosen one of several exported tables."""
+        if name == LOSSES or (table, run) == (None, None):
+            return self[name]
+        return self._choose(name, table, run).frame()
+
+    def _choose(self, name: str, table: int | None, run: int | None) -> FrameTable | ParquetTable:
         schema = _schema(name)
         source = self._source(schema)
         if source is None or (table, run) == (None, None):
-            return self[name]
-        frame, losses = self._normalize_table(schema, source, Choice(run, table))
+            return self._make(name)
+        content, losses = self._normalize_table(schema, source, Choice(run, table))
         self._note_made(losses)
-        return frame
+        return content
 
     def _note_made(self, losses: Iterable[Loss]) -> None:
         new_losses = dict.fromkeys(losses)
@@ -315,7 +346,7 @@ class Tables(Mapping[str, pd.DataFrame]):
         for name in self:
             if name != LOSSES:
                 with suppress(TracekitError):  # which was noted as a loss
-                    _ = self[name]
+                    self._make(name)
         return self.losses
 
     def __contains__(self, name: object) -> bool:
@@ -357,7 +388,7 @@ class Tables(Mapping[str, pd.DataFrame]):
         if source is not None:
             ways.append(lambda: self._normalize_all(schema, source))
         if join is not None and self._joins(schema):
-            ways.append(lambda: make_table(schema, join, self))
+            ways.append(lambda: self._join(schema, join))
             if schema.joined_first:
                 ways.reverse()
         if not ways:
@@ -382,21 +413,52 @@ class Tables(Mapping[str, pd.DataFrame]):
         losses: list[Loss] = []
         for export in listed:
             part, part_losses = self._normalize_table(schema, source, export.choice)
-            parts.append(part)
+            parts.append(part.frame())
             losses += part_losses
-        return pd.concat(parts, ignore_index=True), losses
+        return FrameTable(pd.concat(parts, ignore_index=True)), losses
+
+    def _join(self, schema: Schema, join: Callable[..., Any]) -> Made:
+        def make() -> MadeFrame:
+            return make_table(schema, join, self)
+
+        keys = self._find_input_keys(join)
+        if self._cache is None or keys is None:
+            frame, losses = make()
+            return FrameTable(frame), losses
+        return load_or_join(self._cache, schema, keys, make)
+
+    def _find_input_keys(self, join: Callable[..., Any]) -> list[str] | None:
+        """Make the inputs of a join; return their keys, or None if one was not kept.
+
+        An optional input that is not there has the key "".
+        """
+        inputs = read_inputs(join)
+        keys: list[str] = []
+        for name in (*inputs.required, *inputs.optional):
+            if name not in self:
+                keys.append("")
+                continue
+            try:
+                key = self._make(name).key
+            except InputError:  # which the join itself reports
+                return None
+            if not key:
+                return None
+            keys.append(key)
+        return keys
 
     def _normalize_table(self, schema: Schema, source: SchemaSource, choice: Choice = OPEN) -> Made:
         flat = self.flat(source.schema, choice)
 
-        def make() -> Made:
+        def make() -> MadeFrame:
             part = flat.part(read_by(schema))
             return normalize(part, schema, source, self._targets, flat.names)
 
         try:
-            if isinstance(flat, CachedTable):
-                return load_or_make(flat, schema, source, self._targets, make)
-            return make()
+            if self._cache is not None and isinstance(flat, CachedTable):
+                return load_or_make(self._cache, flat, schema, source, self._targets, make=make)
+            frame, losses = make()
+            return FrameTable(frame), losses
         except InputError as error:
             loss = Loss(_flaw(error), error.message, schema.name, source.schema)
             self._lose(error, loss)
@@ -430,7 +492,8 @@ def _strange(file: Path) -> Loss:
 
 
 def _handed_out(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.copy(deep=not _COPY_ON_WRITE)
+    major_version, _, _ = pd.__version__.partition(".")
+    return frame.copy(deep=int(major_version) < _FIRST_WITH_COPY_ON_WRITE)
 
 
 def losses_table(losses: Iterable[Loss]) -> pd.DataFrame:

@@ -12,6 +12,8 @@ among them Int64 or UInt64. Booleans become bool, or boolean with nulls. Decimal
 with NaN for null. All else becomes string.
 """
 
+from __future__ import annotations
+
 import csv
 import gc
 from collections import deque
@@ -22,11 +24,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tracekit.base import InputError
+from tracekit.tables.lazy import pd
 
 _Item = TypeVar("_Item")
 LONG = 1 << 12

@@ -7,6 +7,8 @@ with more digits and units, and alone has `Execution Cost`. Values are those of 
 of the capture at a fixed clock, not those of the run.
 """
 
+from __future__ import annotations
+
 import codecs
 import csv
 import re
@@ -15,10 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-import pandas as pd
-
 from tracekit.base import InputError
 from tracekit.base import files as base_files
+from tracekit.tables.lazy import pd
 
 COST = "Execution Cost"
 GPU_TIME = "GPU Time"

@@ -6,7 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from tracekit.analysis import METRICS, Finding, Measurement, Result, RuleCheck
+from tracekit import analysis
+from tracekit.analysis import Finding, Measurement, Result, RuleCheck
 from tracekit.base import Provenance, Recording, RecordingError
 from tracekit.fleet.batch.results import device_of
 from tracekit.fleet.query.database import text, texts
@@ -125,7 +126,7 @@ def of_batches(name: str, batches: Sequence[AskedBatch]) -> Iterator[str]:
 def _list_units() -> str:
     """Return the name, unit and direction of each metric, as SQL writes rows."""
     rows: list[str] = []
-    for metric in METRICS.values():
+    for metric in analysis.METRICS.values():
         cells = (metric.name, metric.unit, str(metric.better))
         row = f"({', '.join(map(text, cells))})"
         rows.append(row)

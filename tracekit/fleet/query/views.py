@@ -5,18 +5,17 @@ parts that the question needs, so that memory stays bounded. Rows that an earlie
 taken from `kept_rows`.
 """
 
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracekit.analysis import Given, Unavailable
-from tracekit.analysis import listing as gap_listing
+from tracekit import analysis
 from tracekit.base import (
     InputError,
     Recording,
@@ -27,7 +26,7 @@ from tracekit.base import (
 )
 from tracekit.fleet.batch.results import ROW_SCHEMA
 from tracekit.fleet.query import kept_rows, overviews
-from tracekit.fleet.query.database import QueryDatabase
+from tracekit.fleet.query.database import QueryDatabase, text
 from tracekit.fleet.query.kept_rows import KeptRows, KeptRun
 from tracekit.fleet.query.run_keys import make_run_key
 from tracekit.fleet.query.sources import AskedRun, Opener, Sources, sources
@@ -237,7 +236,7 @@ class Views:
             keys[run] = make_run_key(run, self.opener.number, with_result=has_result)
         kept_runs = store.find([key for key in keys.values() if key])
         unread_runs: list[AskedRun] = []
-        identities: list[overviews.Cells] = []
+        identities: list[str] = []
         for run, key in keys.items():
             kept_run = kept_runs.get(key)
             if kept_run is None:
@@ -246,11 +245,13 @@ class Views:
             self._note(name, run, kept_run.omissions)
             self.opener.note(run, kept_run.notes)
             if kept_run.has_table:
-                identity = overviews.identify_run(run)
-                identities.append({kept_rows.NUMBER: kept_run.number, **identity})
+                words = ", ".join(map(text, overviews.identify_run(run).values()))
+                identities.append(f"(CAST('{kept_run.number}' AS BIGINT), {words})")
         selects: list[str] = []
         if identities:
-            self.database.table(f"asked_{name}", pa.Table.from_pylist(identities))
+            # Not by way of Arrow, which would import pandas to make a table of values.
+            values = f"(VALUES {', '.join(identities)}) AS asked({kept_rows.NUMBER}, run, run_path)"
+            self.database.connection.execute(f"CREATE TABLE asked_{name} AS FROM {values}")
             kept_files = store.lend(self.database.workshop)
             selects.append(
                 f"SELECT run, run_path, found.* EXCLUDE ({kept_rows.NUMBER}) "
@@ -304,7 +305,7 @@ class Views:
                 continue
             identity = overviews.identify_run(run).items()
             for place, (column, value) in enumerate(identity):
-                repeated = pa.repeat(value, table.num_rows)
+                repeated = _repeat(value, table.num_rows)
                 table = table.add_column(place, column, repeated)
             yield table
 
@@ -316,13 +317,12 @@ class Views:
         """Read a table of a run, and the words on its losses."""
         with tables_losses.collecting() as ledger:
             try:
-                frame = _frame(name, self.opener.open_run(run))
-                table = pa.Table.from_pandas(frame, preserve_index=False)
+                table = _read_rows(name, self.opener.open_run(run))
                 omissions: list[tuple[str, Flaw]] = []
             except MissingTableError:
                 table = None
                 omissions = [(_THERE_IS_NONE, Flaw.NOTED)]
-            except Unavailable as reason:
+            except analysis.Unavailable as reason:
                 table = None
                 omissions = [(f" is left out: {reason}", Flaw.NOTED)]
             except TracekitError as error:
@@ -330,8 +330,8 @@ class Views:
                 return _RunRows(None, ((words, _flaw(error, ledger)),), is_certain=False)
         for flaw in Flaw:
             losses = [loss for loss in ledger.read if loss.flaw is flaw]
-            for text in tables_losses.sentences(losses, bundles=False):
-                omissions.append((f": {text}", flaw))
+            for sentence in tables_losses.sentences(losses, bundles=False):
+                omissions.append((f": {sentence}", flaw))
         return _RunRows(table, tuple(omissions))
 
     def _read_overview(self, name: str, run: AskedRun) -> "_RunRows":
@@ -357,12 +357,23 @@ class Views:
                     self.omissions.note(name, recording.recording, words)
 
 
-def _frame(name: str, recording: Recording) -> pd.DataFrame:
+def _read_rows(name: str, recording: Recording) -> pa.Table:
     """Return a table of a run, or its gaps; raise Unavailable if the analysis cannot tell them."""
     tables = tables_of(recording)
     if name == GAPS:
-        return Given(tables, recording.provenance())["gap_list"]
-    return tables[name]
+        gaps = analysis.Given(tables, recording.provenance())["gap_list"]
+        return pa.Table.from_pandas(gaps, preserve_index=False).replace_schema_metadata()
+    return tables.arrow(name)
+
+
+def _repeat(value: str, count: int) -> pa.DictionaryArray:
+    """Return a column of equal texts; `pa.repeat` and `pa.array` would import pandas."""
+    content = value.encode()
+    ends = array("i", (0, len(content)))
+    one_text = pa.StringArray.from_buffers(1, pa.py_buffer(ends), pa.py_buffer(content))
+    zeros = pa.py_buffer(bytes(ends.itemsize * count))
+    places = pa.Int32Array.from_buffers(pa.int32(), count, [None, zeros])
+    return pa.DictionaryArray.from_arrays(places, one_text)
 
 
 def listing(
@@ -419,7 +430,7 @@ def _views(asked_sources: Sources, counts: Counter[str]) -> Iterator[View]:
         columns = ["run", "run_path", *ROW_SCHEMA.names[1:]]
         yield overviews.RESULTS, counts[overviews.RESULTS], columns
     if counts[GAPS]:
-        yield GAPS, counts[GAPS], ["run", "run_path", *gap_listing.GAP_COLUMNS]
+        yield GAPS, counts[GAPS], ["run", "run_path", *analysis.listing.GAP_COLUMNS]
     for name, schema in SCHEMAS.items():
         if counts[name]:
             column_names = [column.name for column in schema.columns]
