@@ -147,7 +147,7 @@ def test_instructions_are_listed_by_kind_and_by_line() -> None:
         "40",
         "static counts of the compiled code: 12 fp32, 3 device loads.",
     )
-    assert lines["instructions by line"][0] == "a.metal:9 30, a.metal:4 10"
+    assert lines["instructions by line"][0] == "30 at a.metal:9, 10 at a.metal:4"
 
 
 def test_facts_of_records_that_no_real_capture_has_are_marked() -> None:
@@ -155,3 +155,13 @@ def test_facts_of_records_that_no_real_capture_has_are_marked() -> None:
     marked = replace(SOUND, unseen=("labels", "bound bytes"))
     (answer,) = [item for item in check_dispatch(marked) if item.topic == "read, not seen"]
     assert (answer.value, answer.state) == ("labels, bound bytes", AnswerState.RECORDED)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1_048_576.0, "value 1,048,576"), (0.125, "value 0.125"), (-3.0, "value -3")],
+)
+def test_a_number_in_constant_memory_is_written_whole(value: float, text: str) -> None:
+    argument = replace(OUT, space="constant", value=value)
+    answer = check_argument(argument)
+    assert answer.value.endswith(text)

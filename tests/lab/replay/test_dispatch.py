@@ -117,6 +117,14 @@ PLANTED = {
         BODY + STORE.replace("[31", "[63"),
         "Defect, barriers and simd operations|Defect, accesses in bounds|Defect, runs to its end",
     ),
+    "a pointer that leaves threadgroup memory": (
+        BODY + "threadgroup float* far = tile + 9000; far[lane] = 1; " + STORE,
+        "Defect, accesses in bounds: probe.metal: threadgroup",
+    ),
+    "a pointer far below threadgroup memory": (
+        BODY + "threadgroup float* far = tile - 90000; far[lane] = 1; " + STORE,
+        "Defect, accesses in bounds: probe.metal: threadgroup",
+    ),
     "threadgroup memory that nobody wrote": (
         "float x = i; if (lane < 31) tile[lane] = 2 * x; "
         "threadgroup_barrier(mem_flags::mem_threadgroup); " + STORE,

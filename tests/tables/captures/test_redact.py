@@ -164,3 +164,14 @@ def test_real_captures_stay_whole(corpus: Path, tmp_path: Path) -> None:
         text = read_everything(copy)
         for secret in (b"redacted-hostname00", b"user00000000000", b"MetalBench"):
             assert secret not in text, (name, secret)
+
+
+def test_a_redacted_copy_is_redacted_again_into_itself(tmp_path: Path) -> None:
+    _, copy = redact(small_capture(SOURCES), tmp_path)
+    again = tmp_path / "again.gputrace"
+    again.mkdir()
+    redact_capture(open_capture(copy), again)
+    names = sorted(file.name for file in copy.iterdir())
+    assert names == sorted(file.name for file in again.iterdir())
+    for name in names:
+        assert (again / name).read_bytes() == (copy / name).read_bytes(), name

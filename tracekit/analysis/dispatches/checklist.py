@@ -202,8 +202,12 @@ def describe_argument(argument: BoundArgument) -> str:
     if argument.length is not None:
         words.append(f"{argument.length:,} bytes")
     if argument.value is not None:
-        words.append(f"value {argument.value:g}")
+        words.append(f"value {_write_number(argument.value)}")
     return ", ".join(words)
+
+
+def _write_number(value: float) -> str:
+    return f"{value:,.0f}" if value.is_integer() else f"{value:g}"
 
 
 def _note_shared_writes(dispatch: RecordedDispatch) -> Iterator[DispatchAnswer]:
@@ -261,7 +265,7 @@ def _note_instructions(dispatch: RecordedDispatch) -> Iterator[DispatchAnswer]:
     if dispatch.lines:
         line_texts: list[str] = []
         for line in dispatch.lines[:_SHOWN_LINES]:
-            line_texts.append(f"{line.file}:{line.line} {line.instructions:,}")  # noqa: PERF401
+            line_texts.append(f"{line.instructions:,} at {line.file}:{line.line}")  # noqa: PERF401
         note = "an unrolled loop counts at its first line."
         yield DispatchAnswer(
             "instructions by line", ", ".join(line_texts), AnswerState.RECORDED, note

@@ -329,7 +329,12 @@ def _list_machine_names(capture: FrameCapture) -> Iterator[bytes]:
 
 
 def _is_private(name: bytes) -> bool:
-    """Return whether a name may identify somebody, and is not a word that occurs by itself."""
+    """Return whether a name may identify somebody, and is not a word that occurs by itself.
+
+    Those of a redacted copy are hidden already.
+    """
+    if not name.strip(_LETTER) or not name.strip(b"0-"):
+        return False
     text = name.decode("utf-8", "replace")
     if len(name) < _SHORTEST_NAME or name.lower() in _NO_NAMES:
         return False

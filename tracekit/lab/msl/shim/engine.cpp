@@ -121,6 +121,7 @@ static void work(Launch& launch) {
     const auto own = std::make_unique<Worker>(launch, stacks);
     worker = own.get();
     group = &own->group;
+    if (own->arena.start == nullptr) launch.fail("there is no room for threadgroup memory");
     const uint64_t groups = launch.groups();
     while (!launch.stopping) {
       const uint64_t number = launch.next++;

@@ -33,6 +33,10 @@ inline void describe_fault(int signal, const void* address) {
   } else if (worker->stacks.is_below(thread, address)) {
     snprintf(to, room, "thread %u needs more than %zu bytes of stack (private arrays, calls)",
              thread, STACK);
+  } else if (worker->arena.is_around(address)) {
+    snprintf(to, room, "access of threadgroup memory at offset %td of its %zu bytes, in thread %u",
+             static_cast<const char*>(address) - worker->arena.start, MOST_THREADGROUP_BYTES,
+             thread);
   } else {
     snprintf(to, room, "access of memory that is not there, at %p, in thread %u", address, thread);
   }

@@ -68,4 +68,29 @@ inline StackPool*& stack_pool() {
   return pool;
 }
 
+// The threadgroup memory of a worker, with room around it that nobody may touch: a pointer into it
+// is not checked, and one that has left it must not reach other memory of the process.
+struct Arena {
+  static constexpr size_t ROOM = 4 * 1024 * 1024;
+  char* start = nullptr;
+
+  Arena() {
+    void* room = mmap(nullptr, 2 * ROOM + MOST_THREADGROUP_BYTES, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANON | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED) return;
+    char* middle = static_cast<char*>(room) + ROOM;
+    if (mprotect(middle, MOST_THREADGROUP_BYTES, PROT_READ | PROT_WRITE) == 0) start = middle;
+  }
+  Arena(const Arena&) = delete;
+  ~Arena() {
+    if (start != nullptr) munmap(start - ROOM, 2 * ROOM + MOST_THREADGROUP_BYTES);
+  }
+
+  // Returns whether an address is near the memory, and not in it.
+  bool is_around(const void* address) const {
+    const char* at = static_cast<const char*>(address);
+    return start != nullptr && at >= start - ROOM && at < start + MOST_THREADGROUP_BYTES + ROOM;
+  }
+};
+
 }  // namespace tracekit

@@ -31,7 +31,7 @@ struct Worker {
   jmp_buf escape;  // out of a fiber that has failed, for good
   char message[1024] = "";
 
-  alignas(64) char arena[MOST_THREADGROUP_BYTES];
+  Arena arena;
   size_t arena_used = 0;
   std::vector<std::pair<char*, size_t>> declared;
   std::vector<char*> arguments;
@@ -62,7 +62,7 @@ struct Worker {
 
   // Poisons threadgroup memory; bytes 0xff are NaN in every floating type.
   void poison() {
-    memset(arena, launch.request.fill, sizeof(arena));
+    memset(arena.start, launch.request.fill, MOST_THREADGROUP_BYTES);
     arena_used = 0;
     declared.clear();
     arguments.clear();
@@ -72,10 +72,10 @@ struct Worker {
   }
 
   char* reserve(size_t bytes) {
-    char* start = arena + arena_used;
+    char* start = arena.start + arena_used;
     const size_t rounded = (bytes + 15) / 16 * 16;
-    if (bytes > sizeof(arena) || rounded > sizeof(arena) - arena_used) {
-      tracekit::fail(Site(), "threadgroup memory over %zu bytes: %zu", sizeof(arena),
+    if (bytes > MOST_THREADGROUP_BYTES || rounded > MOST_THREADGROUP_BYTES - arena_used) {
+      tracekit::fail(Site(), "threadgroup memory over %zu bytes: %zu", MOST_THREADGROUP_BYTES,
                      arena_used + rounded);
     }
     arena_used += rounded;
