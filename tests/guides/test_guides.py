@@ -40,6 +40,22 @@ _MODEL = """{"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4
 _QWEN = """{"hidden_size": 4096, "num_hidden_layers": 36, "num_attention_heads": 32,
 "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 12288, "vocab_size": 151936,
 "tie_word_embeddings": false, "quantization": {"bits": 4, "group_size": 64}}"""
+# guide 3's example: a barrier after a value that is in a register
+_SUMS = """#include <metal_stdlib>
+using namespace metal;
+kernel void sums(device const float* x [[buffer(0)]], device float* out [[buffer(1)]],
+                 uint lane [[thread_position_in_threadgroup]],
+                 uint size [[threads_per_threadgroup]]) {
+  threadgroup float part[64];
+  float swiglu = x[lane] / (1.0f + exp(-x[lane]));
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  part[lane] = swiglu;
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  float sum = 0;
+  for (uint i = 0; i < size; ++i) sum += part[i];
+  out[lane] = sum;
+}
+"""
 _SERVER = """
 import sys, time
 sys.path.insert(0, {harness!r})
@@ -63,6 +79,8 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     for name, text in _PROGRAMS.items():
         (home / name).write_text(text)
         (home / name).chmod(0o755)
+    sums = home / "sums.metal"
+    sums.write_text(_SUMS)
     server = home / "server.py"
     server.write_text(_SERVER.format(harness=str(TESTS / "harness")))
     model = home / "tiny-4bit"
@@ -76,6 +94,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     paths = {
         "HOME": home,
         "QWEN": qwen,
+        "SUMS": sums,
         "OUT": output,
         "SERVER": server,
         "MODEL": model,

@@ -176,6 +176,9 @@ GateSarif = Annotated[Path | None, option("FILE", "Write the gate as SARIF 2.1.0
 GateMarkdown = Annotated[Path | None, option("FILE", "Write the gate as Markdown.", "--markdown")]
 
 
+Barriers = Annotated[bool, flag("--barriers", "Name each barrier that changes no result.")]
+
+
 def verify_kernel(
     context: typer.Context,
     subject: Subject,
@@ -184,6 +187,7 @@ def verify_kernel(
     junit: GateJunit = None,
     sarif: GateSarif = None,
     markdown: GateMarkdown = None,
+    barriers: Barriers = False,
     order: Order = "all",
     seed: Seed = 0,
     lenient: Lenient = False,
@@ -207,6 +211,9 @@ def verify_kernel(
     to device memory checked, then in three orders of threads, which must all give the same bits.
     FILE.py has a function marked @check, which gives the expected result; its parameters are
     options. For a FILE.metal, the options below define the launch.
+
+    --barriers runs a kernel without a defect again without each of its barriers, one at a time, and
+    names those whose absence changes no bit in any order: a race would change some.
 
     --gate compares exact counts of each launch with expectations: threadgroup memory, barriers,
     bytes and operations a thread. docs/how-to/verify-a-kernel-without-a-mac.md lists them.
@@ -248,7 +255,9 @@ def verify_kernel(
         with closing(_subjects(subject, launch, given_parameters, seed)) as subjects:
             for verified_case in subjects:
                 with console.progress(verified_case.title):
-                    verification = lab.verify.verify(verified_case, orders, counted=counted)
+                    verification = lab.verify.verify(
+                        verified_case, orders, counted=counted, remove_barriers=barriers
+                    )
                 yield verification
 
     if expectations:
@@ -359,18 +368,22 @@ def _show_verifications(
 ) -> bool:
     """Show verifications as they come, a single one in full; tell whether there is a defect."""
     if as_json:
-        everything = tuple(verifications)
-        console.show_json(VerifiedKernels(everything, tuple(lab.verify.NOT_PROVEN), check))
-        return any(verification.defects for verification in everything)
+        documents = tuple(verifications)
+        console.show_json(VerifiedKernels(documents, tuple(lab.verify.NOT_PROVEN), check))
+        return any(verification.defects for verification in documents)
     first_two = list(islice(verifications, 2))
     is_alone = len(first_two) == 1
     has_defect = False
+    shown_verifications: list[lab.verify.Verification] = []
     for verification in chain(first_two, verifications):
+        shown_verifications.append(verification)
         lines = verification.describe() if is_alone else verification.summarize()
         for line in lines:
             console.show_line(line)
         if verification.defects:
             has_defect = True
+    for line in lab.verify.describe_barriers(shown_verifications):
+        console.show_line(line)
     if check is not None:
         _show_gate(check)
     console.show_line("Not proven:")

@@ -15,6 +15,7 @@ import mlx.core as mx
 import numpy as np
 
 from tracekit.base import ToolError, UsageError
+from tracekit.lab.msl.barriers import apply_removal
 from tracekit.lab.msl.compiler import Compiler, find_compiler
 from tracekit.lab.msl.counting import Counted, compile_as_asked, find_counted
 from tracekit.lab.msl.edits import KernelText
@@ -252,7 +253,7 @@ def emulation(
     def run(call: Call) -> list[mx.array]:
         source = call.source
         program = _program(
-            source.text,
+            apply_removal(source.kernel).text,
             source.function,
             source.template,
             source.name,

@@ -14,6 +14,7 @@ import numpy as np
 import psutil
 
 from tracekit.base import InputError, UsageError, files, tolerances
+from tracekit.lab.msl.barriers import apply_removal
 from tracekit.lab.msl.counting import compile_as_asked
 from tracekit.lab.msl.edits import Constant, KernelText, with_includes, without_comments
 from tracekit.lab.msl.program import Array, KernelProgram, Launched, ThreadOrder
@@ -245,7 +246,7 @@ def metal_subject(file: Path, launch: LaunchWords, seed: int) -> VerifiedCase:
             raise UsageError(f"--expect {name}: there is no --buffer {name}.")
 
     def run(order: ThreadOrder, watched: bool) -> KernelOutput:
-        program = compile_as_asked(kernel, checked=watched)
+        program = compile_as_asked(apply_removal(kernel), checked=watched)
         needed_parameters = _needed_buffers(program, buffers)
         written_names = [parameter.name for parameter in needed_parameters if parameter.writable]
         contents = _initial_contents(buffers, written_names)

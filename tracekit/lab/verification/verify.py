@@ -7,7 +7,7 @@ Watched accesses come first: a kernel that leaves its buffers must not run unwat
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import prod
 from typing import Any
@@ -20,6 +20,12 @@ from tracekit.lab.msl.counting import Counted, counting
 from tracekit.lab.msl.edits import KernelText
 from tracekit.lab.msl.lint import excerpt, find_clang, lint
 from tracekit.lab.msl.program import Array, Launched, ThreadOrder
+from tracekit.lab.verification.barriers import (
+    BARRIER_LIMITS,
+    BarrierTrial,
+    judge_barriers,
+    try_barriers,
+)
 
 
 class ProofOutcome(StrEnum):
@@ -107,7 +113,8 @@ class Verification:
 
     `kernels` are the functions that were launched, in running order. There is a verdict for every
     question, and `traffic` has the bytes moved launch by launch, if they were counted. `launches`
-    has the counts of each launch, in running order; empty for a kernel that was stopped.
+    has the counts of each launch, in running order; empty for a kernel that was stopped. `barriers`
+    has the runs without one barrier each, if they were asked for.
     """
 
     name: str
@@ -116,6 +123,7 @@ class Verification:
     verdicts: tuple[ProofVerdict, ...]
     traffic: tuple[MovedBytes, ...] = field(default=())
     launches: tuple[CountedLaunch, ...] = field(default=())
+    barriers: tuple[BarrierTrial, ...] = field(default=())
 
     @property
     def defects(self) -> tuple[ProofVerdict, ...]:
@@ -221,10 +229,12 @@ def verify(
     orders: Sequence[ThreadOrder] = tuple(ThreadOrder),
     *,
     counted: Collection[Counted] = (),
+    remove_barriers: bool = False,
 ) -> Verification:
     """Answer every question about a subject; each question that could not be asked has a reason.
 
-    It runs once more for each of `counted`, if there is a clang++.
+    It runs once more for each of `counted`, if there is a clang++. With `remove_barriers`, one
+    without a defect runs once more without each of its barriers.
 
     Raises:
         ToolError: There is no compiler here, or it cannot be run.
@@ -260,7 +270,7 @@ def verify(
         error,
         loaded_as_modelled(moved, subject.loaded),
     )
-    return Verification(
+    verification = Verification(
         subject.name,
         subject.parameters,
         kernels,
@@ -268,6 +278,25 @@ def verify(
         moved,
         tuple(_count_launches(launches, counted_launches)),
     )
+    if not remove_barriers or verification.defects:
+        return verification
+
+    def run(order: ThreadOrder) -> Sequence[Array]:
+        return subject.launch(order, False).arrays
+
+    trials = tuple(try_barriers(run, [launch.kernel for launch in launches], orders))
+    return replace(verification, barriers=trials)
+
+
+def describe_barriers(verifications: Iterable[Verification]) -> Iterator[str]:
+    """Yield a line for each barrier that was left out, judged over all cases."""
+    trials: list[BarrierTrial] = []
+    for verification in verifications:
+        trials.extend(verification.barriers)
+    for barrier in judge_barriers(trials):
+        yield barrier.words
+    if trials:
+        yield BARRIER_LIMITS
 
 
 def _count(kind: Counted, subject: VerifiedCase, order: ThreadOrder) -> Sequence[Launched]:
