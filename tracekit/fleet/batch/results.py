@@ -44,7 +44,7 @@ _OURS = own_version()  # the version that analyses
 
 @dataclass(frozen=True)
 class BatchRow:
-    """One recording of a batch; docs/how-to/analyse-a-thousand-traces.md describes the columns.
+    """One recording of a batch; docs/how-to/analyse-a-thousand-traces.md describes most columns.
 
     `key` is the digest of its place, and part of the names of its files in the batch; `source` is
     the same for all recordings of one source; `stamp` is the digest of the recording's files and
