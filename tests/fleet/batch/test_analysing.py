@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bundle_writer import Encoder, Run, RunInfo, write_runs
+from capture_writer import ENCODER, OUT, call, small_capture
 from many_recordings import GPU, exports, run
 from odd_filesystems import LyingFileSystem
 from small_bundle import PYTHON, SERVER, intervals
@@ -62,6 +63,28 @@ def test_exports_are_imported_and_analysed_as_by_these_commands(tmp_path: Path) 
     assert [finding.rule for finding in row.findings] == [
         finding.rule for finding in result.findings
     ]
+
+
+def test_a_frame_capture_is_analysed_packed_or_not_and_as_a_run(tmp_path: Path) -> None:
+    made = small_capture()
+    unbound = call(0xC030, "Ctulul", ENCODER, OUT, 0, 0, stack=(0x10C, 0x200))
+    made.calls.remove(unbound)
+    bundle = made.write(tmp_path / "made.gputrace")
+    packed = tmp_path / "zip" / "made.gputrace.zip"
+    packed.parent.mkdir()
+    with zipfile.ZipFile(packed, "w") as file:
+        for path in bundle.iterdir():
+            file.write(path, f"made.gputrace/{path.name}")
+    [recording] = pipeline.import_([bundle], tmp_path / "run")
+    for place, form in (
+        (bundle, "capture"),
+        (packed.parent, "zipped bundle"),
+        (recording.folder, "run"),
+    ):
+        row = row_of(place)
+        assert (row.error, row.state, row.form) == ("", "ok", form), form
+        rules = [finding.rule for finding in row.findings]
+        assert rules == ["unsound-dispatches"], form
 
 
 def test_a_run_is_analysed_and_nothing_of_it_is_changed(tmp_path: Path) -> None:

@@ -56,6 +56,7 @@ def test_a_folder_is_looked_through(tree: Path) -> None:
         ("t/deep/c.trace.zip", "zipped bundle"),
         ("t/deep/er/b.trace", "bundle"),
         ("t/exports", "exports"),
+        ("t/frame.gputrace", "capture"),
         ("t/run", "run"),
     ]
 
@@ -79,7 +80,7 @@ def test_nothing_within_a_bundle_is_looked_for(tree: Path) -> None:
 
 
 def test_each_recording_is_there_once_by_its_name_or_a_pattern(tree: Path) -> None:
-    assert len(find_sources("t", "t/run", str(tree / "t" / "a.trace"), "t/*.trace")) == 5
+    assert len(find_sources("t", "t/run", str(tree / "t" / "a.trace"), "t/*.trace")) == 6
     (tree / "t" / "a.trace").rename(tree / "x[1].trace")
     assert find_sources("x[1].trace") == [("x[1].trace", "bundle")], "it is a name"
 

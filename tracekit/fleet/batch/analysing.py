@@ -85,7 +85,10 @@ def _require_room(source: RecordingSource, files: Mapping[str, Said], folder: Pa
 
 
 _BUG = "This is a bug of tracekit; `tracekit import` and `analyze` show its traceback."
-_LINKED = ("workload.json", "workload.jsonl", "gauges.jsonl", "exports", "recording.trace")
+_LINKED = (
+    *("workload.json", "workload.jsonl", "gauges.jsonl", "exports", "recording.trace"),
+    "capture.gputrace",
+)
 
 
 @dataclass(frozen=True)

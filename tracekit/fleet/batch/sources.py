@@ -235,6 +235,7 @@ class SourceForm(StrEnum):
     RUN = "run"
     BUNDLE = "bundle"
     ZIPPED = "zipped bundle"
+    CAPTURE = "capture"
     EXPORTS = "exports"
 
 
@@ -267,6 +268,8 @@ class RecordingSource:
         """Tell whether an analysis needs a file; `direct` if the run's bundle is read itself."""
         if self.form is SourceForm.RUN:
             return _of_a_run(name, direct=direct)
+        if self.form is SourceForm.CAPTURE:
+            return True
         if self.form is SourceForm.EXPORTS:
             return _EXPORT_NAME.fullmatch(name) is not None
         return _of_a_bundle(name)
@@ -289,6 +292,8 @@ def _of_a_run(name: str, *, direct: bool) -> bool:
     top, _, inner_path = name.partition("/")
     if top == "recording.trace":
         return direct and _of_a_bundle(inner_path)
+    if top == "capture.gputrace":
+        return True
     return name in _OF_A_RUN or (top == "exports" and "/" not in inner_path)
 
 
@@ -309,15 +314,16 @@ _DEEPEST = 32
 _HEAD = 4096
 _EXPORT = re.compile(rb"<trace-(toc|query-result)[\s>/]")
 _BUNDLE = ".trace"
-_ZIPPED = ".trace.zip"
-_GPUTRACE = ".gputrace"
+_CAPTURE = ".gputrace"
+_FOLDERS = (_BUNDLE, _CAPTURE)
+_ZIPPED = (".trace.zip", ".gputrace.zip")
 
 
 def sources_of(words: Iterable[str]) -> list[RecordingSource]:
     """Return each recording that paths, patterns and URLs lead to, once, in their order.
 
-    A folder is a run, a bundle, or is searched for these and for exports. Links to folders and
-    hidden folders are not searched.
+    A folder is a run, a bundle, a GPU frame capture, or is searched for these and for exports.
+    Links to folders and hidden folders are not searched.
     """
     source_words = list(words)
     sources: dict[str, RecordingSource] = {}
@@ -327,7 +333,7 @@ def sources_of(words: Iterable[str]) -> list[RecordingSource]:
     if not sources:
         raise InputError(
             f"There is no recording in {', '.join(source_words)}.",
-            hint="A recording is a .trace, a run's folder, or a folder with exports of xctrace.",
+            hint="A recording is a .trace or .gputrace, a run's folder, or one with exports.",
         )
     return list(sources.values())
 
@@ -361,7 +367,7 @@ def _matching(
         if pattern.match(place.path):
             yield place, info
             continue
-        is_bundle = place.base.lower().endswith(_BUNDLE)
+        is_bundle = place.base.lower().endswith(_FOLDERS)
         if is_bundle or place.path.count("/") > deepest:
             continue
         if _to_look_through(place, info):
@@ -381,7 +387,7 @@ def _find_at_place(
     elif strict:
         raise UsageError(
             f"{place.name} is not a recording.",
-            hint="Name a .trace, a .trace.zip, a run's folder or one with exports.",
+            hint="Name a .trace or .gputrace, its zip file, a run's folder or one with exports.",
         )
 
 
@@ -393,6 +399,9 @@ def _in(folder: SourcePlace, deepest: int) -> Iterator[RecordingSource]:
         return
     if folder.base.lower().endswith(_BUNDLE):
         yield RecordingSource(folder, SourceForm.BUNDLE)
+        return
+    if folder.base.lower().endswith(_CAPTURE):
+        yield RecordingSource(folder, SourceForm.CAPTURE)
         return
     files = [place for place, info in entries if info["type"] == "file"]
     if any(_holds_an_export(place) for place in files):
@@ -406,7 +415,7 @@ def _in(folder: SourcePlace, deepest: int) -> Iterator[RecordingSource]:
 
 
 def _to_look_through(place: SourcePlace, info: Said) -> bool:
-    hidden = place.base.startswith(".") or place.base.endswith(_GPUTRACE)
+    hidden = place.base.startswith(".")
     return info["type"] == "directory" and not info.get("islink") and not hidden
 
 
