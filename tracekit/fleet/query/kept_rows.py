@@ -19,6 +19,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -230,9 +231,14 @@ def _share_files(
 def with_number(table: pa.Table | None, run: KeptRun) -> pa.Table:
     """Return the rows of a run with the column of its number; no rows if it lacks the table."""
     if table is None:
-        return pa.table({NUMBER: pa.array([], pa.int64())})
-    numbers = pa.repeat(run.number, table.num_rows)
-    return table.append_column(NUMBER, numbers)
+        return pa.table({NUMBER: _repeat_number(run.number, 0)})
+    return table.append_column(NUMBER, _repeat_number(run.number, table.num_rows))
+
+
+def _repeat_number(number: int, count: int) -> pa.Array:
+    """Return an array of one number; pyarrow imports pandas for any value that it converts."""
+    numbers = np.full(count, number, np.int64)
+    return pa.Array.from_buffers(pa.int64(), count, [None, pa.py_buffer(numbers)])
 
 
 def _make_room(top: Path, asked_folder: Path) -> None:
