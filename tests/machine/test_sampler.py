@@ -157,6 +157,7 @@ def test_property_lists_come_in_pieces_with_nuls_between(tmp_path: Path, file: P
     assert remark.startswith("powermetrics: a document is not a property list")
     assert values(file, "gpu_clock") == [444e6, 1398e6, 1e9]
     assert values(file, "gpu_power") == [12.0] * 3
+    assert values(file, "gpu_active") == [0.5] * 3
     assert values(file, "thermal_pressure") == [0.0, 0.0, 3.0]
     arguments = "--samplers cpu_power,gpu_power,thermal -f plist -i 500 -n 7220"
     assert (tmp_path / "arguments").read_text() == arguments

@@ -366,7 +366,7 @@ def test_a_begin_and_the_next_end_under_the_same_key_are_an_interval(
             require("signpost_intervals", expected, *warnings, signposts=signposts)
 
 
-def test_only_the_target_s_signposts_of_the_agreed_kind_are_phases() -> None:
+def test_only_the_target_s_signposts_of_the_agreed_kind_are_phases_or_spans() -> None:
     intervals = """start duration name subsystem category target clock
         1 5 prepare tracekit phases True gpu
         6 5 steady tracekit phases True gpu
@@ -376,3 +376,8 @@ def test_only_the_target_s_signposts_of_the_agreed_kind_are_phases() -> None:
         10 - endless tracekit phases True gpu"""
     expected = "name start duration\nprepare 1 5\nsteady 6 5"
     require("phases", expected, signpost_intervals=intervals)
+    spans = """start duration name subsystem category target clock
+        1 5 admit tracekit spans True gpu
+        2 5 steady tracekit phases True gpu
+        3 5 decode tracekit spans False gpu"""
+    require("spans", "name start duration\nadmit 1 5", signpost_intervals=spans)

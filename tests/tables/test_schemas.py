@@ -107,6 +107,7 @@ def test_the_source_of_a_table_depends_on_the_recording() -> None:
         ("phases", "os-signpost", "os-signpost"),
         ("phases", "os-signpost os-signpost-interval", "os-signpost-interval"),
         ("phases", "os-signpost-interval host-phases", "os-signpost-interval host-phases"),
+        ("spans", "os-signpost-interval host-spans", "os-signpost-interval host-spans"),
         (
             "gpu_jobs",
             "metal-gpu-intervals metal-object-label tick",

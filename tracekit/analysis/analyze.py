@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pandas as pd
 
+from tracekit.analysis.costliest import rank_work
 from tracekit.analysis.crowd import crowd_of, explain_crowd
 from tracekit.analysis.given import Given, recorded_tables
 from tracekit.analysis.inject import Metric, NotApplicable, Unavailable, inject
@@ -19,7 +20,7 @@ from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.program import ProgramKind
 from tracekit.analysis.ranking import rank_findings
 from tracekit.analysis.remedies import applies_to, command_for
-from tracekit.analysis.result import Better, Measurement, Result, RuleCheck, Status
+from tracekit.analysis.result import Better, CostlyWork, Measurement, Result, RuleCheck, Status
 from tracekit.analysis.rule import Fact, Finding, Rule, Settings
 from tracekit.analysis.rules import RULES
 from tracekit.analysis.scope import steady_tokens
@@ -100,7 +101,15 @@ def analyze(
         findings=tuple(complete_findings(rank_findings(findings), tokens)),
         checks=tuple(check for check, _ in judged),
         losses=losses.rows_of(given_tables.belief_losses),
+        costliest=list_costliest(given_tables),
     )
+
+
+def list_costliest(tables: Mapping[str, Any]) -> tuple[CostlyWork, ...]:
+    """Return the target's work with the most time on the device; empty if none is known."""
+    with suppress(Unavailable):
+        return inject(rank_work, tables)
+    return ()
 
 
 def describe_silence(tables: Mapping[str, pd.DataFrame], provenance: Provenance) -> str:

@@ -71,6 +71,22 @@ class Measurement:
 
 
 @dataclass(frozen=True)
+class CostlyWork:
+    """Work of one name: its share of the time of all of the target's, calls, and ns of a call.
+
+    A call is a run of a shader if the shader timeline was on, else an encoder or what else the
+    device did as one piece. `is_named` is false for a label that does not describe the work.
+    """
+
+    name: str
+    share: float
+    calls: int
+    mean: float
+    total: int
+    is_named: bool
+
+
+@dataclass(frozen=True)
 class RuleCheck:
     """The outcome of one rule, and its reason if it did not judge.
 
@@ -103,7 +119,15 @@ class Reason:
 
 
 _FIRST = (
-    *("tokens_per_second", "step_rate", "step_p50", "step_p99", "gpu_busy", "idle_ratio"),
+    *(
+        "tokens_per_second",
+        "kernel_ceiling",
+        "step_rate",
+        "step_p50",
+        "step_p99",
+        "gpu_busy",
+        "idle_ratio",
+    ),
     *("gpu_idle_ratio", "host_idle_ratio", "start_latency_p50", "requests_completed"),
     *("requests_unfinished", "requests_rejected", "request_rate_served", "ttft_p50", "ttft_p99"),
     *("tpot_p50", "tpot_p99", "itl_p99", "steady_token_rate", "goodput"),
@@ -116,7 +140,8 @@ class Result:
     """The complete content of a run for reports and histories.
 
     `metrics` are tracekit's measurements, `results` those that the workload reports, and `losses`
-    the parts of the tables that were not read, or not believed. `findings` are ranked, the worst
+    the parts of the tables that were not read, or not believed. `costliest` is the target's work
+    with the most time on the device. `findings` are ranked, the worst
     first, as of `rank_findings`; whoever shows them keeps that order.
     """
 
@@ -126,6 +151,7 @@ class Result:
     checks: tuple[RuleCheck, ...] = ()
     results: tuple[Measurement, ...] = ()
     losses: tuple[tables_losses.LossRow, ...] = ()
+    costliest: tuple[CostlyWork, ...] = ()
     format: int = field(default=FORMAT, kw_only=True)
 
     def metric(self, name: str) -> Measurement:
@@ -254,6 +280,7 @@ class Result:
         findings = tuple(_redact_finding(finding, redact) for finding in self.findings)
         checks = tuple(_redact_check(check, redact) for check in self.checks)
         losses = tuple(replace(loss, text=redact(loss.text)) for loss in self.losses)
+        costliest = tuple(replace(work, name=redact(work.name)) for work in self.costliest)
         return replace(
             self,
             provenance=provenance,
@@ -261,6 +288,7 @@ class Result:
             findings=findings,
             checks=checks,
             losses=losses,
+            costliest=costliest,
         )
 
 

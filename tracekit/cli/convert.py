@@ -62,7 +62,7 @@ def convert_bundle(
     _show(converted.files, raw.of_runs, json=json)
 
 
-FormatName = Literal["perfetto", "chrome", "speedscope", "parquet", "csv", "feather"]
+FormatName = Literal["perfetto", "chrome", "speedscope", "steps", "parquet", "csv", "feather"]
 
 
 Source = Annotated[
@@ -104,9 +104,10 @@ def convert(
 
     A run is written in the format of --to: perfetto and chrome contain its intervals on tracks,
     with arrows from command buffers over encoders to the GPU, its counters, and the findings;
-    speedscope contains the stacks of threads; parquet and csv contain every table. The default
-    place is the run's folder convert. Bundles, zip files and exports are converted in the same way;
-    without OUT, their run is kept next to them, as by `tracekit report`.
+    speedscope contains the stacks of threads; steps is a CSV with the costs of each step; parquet
+    and csv contain every table. The default place is the run's folder convert. Bundles, zip files
+    and exports are converted in the same way; without OUT, their run is kept next to them, as by
+    `tracekit report`.
 
     Inputs are never modified, and files that tracekit did not write are replaced only with --force.
     """

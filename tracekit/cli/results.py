@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tracekit import analysis, record
-from tracekit.base import files
+from tracekit.base import files, units
 from tracekit.cli import console
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def show_result(result: "analysis.Result", recording: "Recording", *, json: bool
     for name, value in numbers.items():
         console.show_text(f"{name:<{width}}  ", (value, "bold"))
     _show_published_rates(result)
+    _show_costliest(result)
     _show_findings(result)
     _show_checks(result)
     _show_unfinished_stages(result)
@@ -87,6 +88,21 @@ def show_evidence(document: "app.summaries.EvidenceDocument", *, json: bool) -> 
     ]
     title = f"{document.rule}: {len(rows)} windows"
     console.measurements(title, ("table", "start", "end", "note"), rows)
+
+
+def _show_costliest(result: "analysis.Result") -> None:
+    """Print the work with the most time on the device: its share, and the time of a call."""
+    if not result.costliest:
+        return
+    console.screen().print()
+    console.show_text("Costliest work, by its time on the device:")
+    for work in result.costliest:
+        share = units.percent(work.share)
+        mean = units.duration(work.mean)
+        numbers = f"{share:>8}  {mean:>8} a call  {units.count(work.calls):>7} calls  "
+        console.show_text((numbers, "bold"), work.name)
+    if not any(work.is_named for work in result.costliest):
+        console.show_text("These labels name no kernel; the shader timeline does.", style="dim")
 
 
 def _show_unfinished_stages(result: "analysis.Result") -> None:

@@ -11,6 +11,7 @@ from tracekit.base import Recording, TracekitError, UsageError, distribution, ou
 from tracekit.base import files as base_files
 from tracekit.interop.chrome import write_chrome
 from tracekit.interop.speedscope import write_speedscope
+from tracekit.interop.step_costs import write_step_costs
 from tracekit.interop.tracks import Redact, Track, tracks
 from tracekit.tables import Flaw, Loss, Tables, convert, losses
 
@@ -20,7 +21,7 @@ class TraceFormat:
     """A format: the end of its files' names, its meaning for people, and its writer.
 
     `write` takes redacted tracks; it is None if each table becomes a file of its own, and for
-    stacks, which are not tracks.
+    stacks and steps, which are not tracks.
     """
 
     suffix: str
@@ -36,6 +37,7 @@ def _write_perfetto(tracks: Sequence[Track], file: BinaryIO) -> None:
 
 
 _STACKS = "speedscope"
+_STEPS = "steps"
 FORMATS: Mapping[str, TraceFormat] = {
     "perfetto": TraceFormat(
         ".pftrace", "tracks, levels and flows, for ui.perfetto.dev", _write_perfetto
@@ -44,6 +46,7 @@ FORMATS: Mapping[str, TraceFormat] = {
         ".trace.json", "the same as JSON, for chrome://tracing and others", write_chrome
     ),
     _STACKS: TraceFormat(".speedscope.json", "stacks of threads, for speedscope.app"),
+    _STEPS: TraceFormat(".steps.csv", "tokens, lengths, shape and GPU ms of each step, by phase"),
     "parquet": TraceFormat(".parquet", "every table as a file, with its dtypes"),
     "csv": TraceFormat(".csv", "every table as a file, as text"),
     "feather": TraceFormat(".feather", "every table as a file, for Arrow"),
@@ -74,7 +77,7 @@ def convert_run(
     require(to, FORMATS, "format")
     form = FORMATS[to]
     name = recording.folder.resolve().name
-    if form.write is None and to != _STACKS:
+    if form.write is None and to not in {_STACKS, _STEPS}:
         folder = output or recording.folder / "convert" / to
         if folder.exists() and not folder.is_dir():
             raise UsageError(
@@ -88,7 +91,9 @@ def convert_run(
     with suppress(TracekitError):
         findings = Result.load(recording.result_file).findings
     with _claim_files([path], recording, output, force=force), base_files.replacing(path) as file:
-        if form.write is None:
+        if to == _STEPS:
+            write_step_costs(tables, recording.provenance(), file)
+        elif form.write is None:
             write_speedscope(tables, name, redact, file)
         else:
             written_tracks = list(tracks(tables, findings, redact))

@@ -435,11 +435,20 @@ def paired_signposts(signposts: pd.DataFrame) -> Joined:
 
 def phases_of_signposts(signpost_intervals: pd.DataFrame) -> Joined:
     """Select the signposts of the target that have the subsystem and category of phases."""
-    subsystem, category = PHASES
+    return _select_own_signposts(signpost_intervals, PHASES[1])
+
+
+def spans_of_signposts(signpost_intervals: pd.DataFrame) -> Joined:
+    """Select the signposts of the target that have the subsystem of phases, and are activities."""
+    return _select_own_signposts(signpost_intervals, "spans")
+
+
+def _select_own_signposts(signpost_intervals: pd.DataFrame, category: str) -> Joined:
+    subsystem, _ = PHASES
     has_subsystem = (signpost_intervals["subsystem"] == subsystem).fillna(value=False)
     has_category = (signpost_intervals["category"] == category).fillna(value=False)
     has_duration = signpost_intervals["duration"].notna()
-    is_phase = signpost_intervals["target"] & has_subsystem & has_category & has_duration
-    phase_intervals = signpost_intervals[is_phase].reset_index(drop=True)
-    columns = {name: phase_intervals[name] for name in ("start", "duration", "name", "clock")}
+    is_chosen = signpost_intervals["target"] & has_subsystem & has_category & has_duration
+    chosen_intervals = signpost_intervals[is_chosen].reset_index(drop=True)
+    columns = {name: chosen_intervals[name] for name in ("start", "duration", "name", "clock")}
     return Joined(columns)

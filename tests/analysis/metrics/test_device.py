@@ -59,6 +59,13 @@ def test_only_the_targets_intervals_count() -> None:
         assert measure_tables(name, gpu_intervals=frame) == pytest.approx(value)
 
 
+def test_the_time_of_copies_is_that_of_the_blit_channel() -> None:
+    work = intervals([(0, 10), (20, 5), (22, 5)], [(0, 100)])
+    assert measure_tables("copy_time", gpu_intervals=work) == 0
+    work["channel"] = ["Compute", "Blit", "Blit", "Blit"]
+    assert measure_tables("copy_time", gpu_intervals=work) == 7
+
+
 @pytest.mark.parametrize("name", OF_THE_SPAN)
 def test_unrecorded_values_are_not_zero(name: str) -> None:
     for frame, is_known, reason in (

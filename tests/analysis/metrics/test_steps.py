@@ -144,3 +144,23 @@ def test_without_work_or_tokens_there_is_no_ceiling() -> None:
     tables["steps"] = tables["steps"].assign(variant=["paged", "sdpa"] * 5)
     with pytest.raises(Unavailable, match=r"several variants \(paged, sdpa\)"):
         measure_tables("kernel_ceiling", gpu_intervals=intervals([(0, 10 * MS)]), **tables)
+
+
+def test_a_droop_is_the_loss_of_the_rate_from_first_to_last_tenth() -> None:
+    slower = row_of_steps([10 * MS] * 50 + [12_500_000] * 50)
+    assert measure_tables("rate_droop", steps=slower) == pytest.approx(0.2)
+    faster = row_of_steps([12_500_000] * 50 + [10 * MS] * 50)
+    assert measure_tables("rate_droop", steps=faster) == pytest.approx(-0.25)
+    fewer_tokens = row_of_steps([10 * MS] * 60).assign(tokens=[4] * 30 + [3] * 30)
+    assert measure_tables("rate_droop", steps=fewer_tokens) == pytest.approx(0.25)
+    with pytest.raises(Unavailable, match="a tenth of 40 steady steps is too few"):
+        measure_tables("rate_droop", steps=row_of_steps([MS] * 40))
+
+
+def test_the_droop_of_a_server_is_that_between_ramp_and_tail() -> None:
+    ticks = row_of_steps([10 * MS] * 100).assign(tokens=[2] * 80 + [1] * 20)
+    levels = ((0, "limit_active_sequences", 2.0), (0, "active_sequences", 1.0))
+    changes = ((205, "active_sequences", 2.0), (801, "active_sequences", 1.0))
+    gauges = table("time name value", *levels, *changes).assign(unit="count")
+    assert measure_tables("rate_droop", steps=ticks) == pytest.approx(0.5)
+    assert measure_tables("rate_droop", steps=ticks, gauges=gauges) == pytest.approx(0.0)

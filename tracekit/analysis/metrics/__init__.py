@@ -13,6 +13,7 @@ METRICS = {
         device.gpu_busy,
         device.gpu_span,
         device.gpu_idle_ratio,
+        device.copy_time,
         device.gpu_interval_count,
         device.encoder_count,
         device.start_latency_p50,

@@ -6,6 +6,7 @@ Counters are device-wide; samples in which other processes used the GPU do not c
 import numpy as np
 import pandas as pd
 
+from tracekit.analysis.channels import BLIT
 from tracekit.analysis.counters import CounterKind, Group, highest, mean_of
 from tracekit.analysis.inject import Metric, Unavailable, metric
 from tracekit.analysis.intervals import busy, clip, spans
@@ -45,6 +46,14 @@ def gpu_idle_ratio(gpu: Device) -> float:
     if span == 0:
         raise Unavailable("the target's intervals have no length.")
     return 1 - busy(starts, ends) / span
+
+
+@metric("ns", Better.LOWER)
+def copy_time(gpu: Device) -> int:
+    """Time in which the GPU's blit channel ran for the target: copies and fills of memory."""
+    rows = gpu.target_intervals
+    is_copy = rows["channel"].astype(str).str.lower().str.contains(BLIT, regex=False)
+    return busy(*spans(rows[is_copy]))
 
 
 @metric("count")

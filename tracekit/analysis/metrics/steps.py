@@ -1,5 +1,6 @@
 """The speed of the workload, the evenness of its steps, and their cost in submissions."""
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from tracekit.analysis.scope import (
     steady_steps,
     steady_tokens,
 )
-from tracekit.analysis.serving import steady_phase
+from tracekit.analysis.serving import parts, steady_phase
 from tracekit.analysis.submission import in_flight, per_iteration, require_buffers, require_lives
 
 
@@ -104,6 +105,41 @@ def step_times(steps: pd.DataFrame) -> np.ndarray:
     return ends - starts
 
 
+_TENTHS = 10
+_LEAST_OF_TENTH = 5  # steps
+
+
+@metric("ratio", Better.LOWER)
+def rate_droop(steps: pd.DataFrame, gauges: pd.DataFrame | None) -> float:
+    """Share of the rate that the steady phase lost from its first tenth of steps to its last.
+
+    Rates are tokens, else steps, over the time of those steps; below 0 the last tenth was faster.
+    Of a server, only the part between ramp and tail counts.
+    """
+    steady = steady_steps(steps).sort_values("start", kind="stable")
+    require_alike(steady)
+    if gauges is not None:
+        with suppress(Unavailable):
+            steady = parts(steps, gauges)["steady"].window.rows(steady)
+    count = len(steady) // _TENTHS
+    if count < _LEAST_OF_TENTH:
+        raise Unavailable(f"a tenth of {len(steady)} steady steps is too few.")
+    outputs = steady["tokens"].fillna(0)
+    if not outputs.any():
+        outputs = outputs + 1
+    rates: list[float] = []
+    for place in (slice(count), slice(-count, None)):
+        starts, ends = bounds(steady.iloc[place])
+        length = int((ends - starts).sum())
+        if length == 0:
+            raise Unavailable("the steady steps have no length.")
+        rates.append(float(outputs.iloc[place].sum()) / length)
+    first_rate, last_rate = rates
+    if first_rate == 0:
+        raise Unavailable("the first steps have no tokens.")
+    return 1 - last_rate / first_rate
+
+
 @metric("ratio", Better.LOWER)
 def step_variation(
     steps: pd.DataFrame, requests: pd.DataFrame | None, spans: pd.DataFrame | None
@@ -178,6 +214,7 @@ def readbacks_per_step(
 
 
 RHYTHM_METRICS = (
+    rate_droop,
     step_variation,
     step_spike_share,
     command_buffers_per_step,

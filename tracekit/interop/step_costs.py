@@ -1,0 +1,121 @@
+"""The cost of each step as CSV: its tokens, lengths, shape and time on the GPU, by phase."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, BinaryIO
+
+import numpy as np
+import pandas as pd
+
+from tracekit import analysis
+from tracekit.base import InputError, Provenance, TracekitError
+from tracekit.tables import Tables
+
+COLUMNS = (
+    *("tokens", "seq_len", "heads", "head_dim", "BLOCK_SIZE", "TG_SIZE", "gpu_ms"),
+    *("phase", "step", "start_ms", "step_ms", "sequences"),
+    *("admit_ms", "prefill_ms", "decode_ms", "retire_ms", "reason"),
+)
+_ACTIVITIES = ("admit", "prefill", "decode", "retire")
+_NS = 1e6  # of a millisecond
+
+
+def write_step_costs(tables: Tables, provenance: Provenance, file: BinaryIO) -> None:
+    """Write a row for each step of the steady phase, in the order of their starts.
+
+    `seq_len` is the mean length of the sequences that got a token in the step, the new one
+    included; `sequences` is their number. `phase` is ramp, steady or tail of a server, else that of
+    the workload. `gpu_ms` is empty where no time of the GPU is known, with the `reason`.
+
+    Raises:
+        InputError: The run has no steps.
+    """
+    given_tables = analysis.Given(tables, provenance)
+    try:
+        steps = analysis.scope.steady_steps(given_tables["steps"])
+    except (KeyError, TracekitError, analysis.Unavailable) as error:
+        raise InputError(
+            "The run has no steps.", hint="Only a workload of tracekit reports its steps."
+        ) from error
+    ordered_steps = steps.sort_values("start", kind="stable")
+    starts, ends = analysis.intervals.spans(ordered_steps)
+    columns = {
+        "tokens": ordered_steps["tokens"],
+        **_list_shape(provenance.parameters),
+        "phase": _name_phases(ordered_steps, given_tables),
+        "step": ordered_steps["index"],
+        "start_ms": starts / _NS,
+        "step_ms": (ends - starts) / _NS,
+        **_measure_sequences(starts, ends, given_tables),
+        **_measure_activities(starts, ends, given_tables),
+        **_measure_gpu(starts, ends, given_tables),
+    }
+    frame = pd.DataFrame({name: columns.get(name) for name in COLUMNS}, index=ordered_steps.index)
+    file.write(frame.to_csv(index=False, float_format="%.6g").encode())
+
+
+def _list_shape(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "heads": parameters.get("q_heads"),
+        "head_dim": parameters.get("head_dim"),
+        "BLOCK_SIZE": parameters.get("block_size"),
+        "TG_SIZE": parameters.get("tg_size"),
+    }
+
+
+def _name_phases(steps: pd.DataFrame, tables: Mapping[str, Any]) -> "pd.Series[str]":
+    """Return the part of a server's run in which each step begins, else its phase."""
+    phases = steps["phase"].astype("string")
+    with suppress(KeyError, TracekitError, analysis.Unavailable):
+        for name, part in analysis.serving.parts(tables["steps"], tables["gauges"]).items():
+            begins_inside = steps["start"].between(part.window.start, part.window.end, "left")
+            phases = phases.mask(begins_inside, name)
+    return phases
+
+
+def _measure_sequences(
+    starts: analysis.intervals.Times, ends: analysis.intervals.Times, tables: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return how many sequences got a token in each step, and their mean length."""
+    try:
+        requests = tables["requests"]
+        tokens = tables["request_tokens"]
+    except (KeyError, TracekitError, analysis.Unavailable):
+        return {}
+    prompts = requests.set_index("number")["prompt_tokens"]
+    lengths = tokens["request"].map(prompts).to_numpy(dtype=np.float64) + tokens["index"] + 1
+    ordered = tokens.assign(length=lengths).sort_values("time", kind="stable")
+    times = ordered["time"].to_numpy(dtype=np.int64)
+    sums = np.concatenate(([0.0], np.cumsum(ordered["length"].to_numpy(dtype=np.float64))))
+    first_places = np.searchsorted(times, starts, side="right")
+    last_places = np.searchsorted(times, ends, side="right")
+    counts = last_places - first_places
+    with np.errstate(invalid="ignore"):
+        means = (sums[last_places] - sums[first_places]) / counts
+    return {"sequences": counts, "seq_len": means}
+
+
+def _measure_activities(
+    starts: analysis.intervals.Times, ends: analysis.intervals.Times, tables: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the time of each activity in each step, in milliseconds, by the host's clock."""
+    times: dict[str, Any] = {}
+    with suppress(KeyError, TracekitError, analysis.Unavailable):
+        spans = tables["spans"]
+        for activity in _ACTIVITIES:
+            rows = spans[spans["name"] == activity]
+            if len(rows):
+                work = analysis.intervals.IntervalSet.from_spans(*analysis.intervals.spans(rows))
+                times[f"{activity}_ms"] = work.measure_within(starts, ends) / _NS
+    return times
+
+
+def _measure_gpu(
+    starts: analysis.intervals.Times, ends: analysis.intervals.Times, tables: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the time in which the GPU ran for the target in each step, or the reason."""
+    try:
+        work = analysis.intervals.IntervalSet.from_spans(*tables["gpu"].spans)
+    except (KeyError, TracekitError, analysis.Unavailable) as error:
+        return {"reason": str(error)}
+    return {"gpu_ms": work.measure_within(starts, ends) / _NS}
