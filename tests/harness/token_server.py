@@ -21,13 +21,15 @@ class Script:
     """What the server answers, and what it was asked.
 
     `events` are the lines of each stream; after the last one the connection closes. With `stalls`
-    it stays open until the server stops. `status` other than 200 answers with `error`.
+    it stays open until the server stops. `status` other than 200 answers with `error`. `whole` is
+    the reply to a request without a stream.
     """
 
     events: tuple[str, ...] = WHOLE
     status: int = 200
     error: str = ""
     stalls: bool = False
+    whole: str = ""
     models: str | None = '{"data": [{"id": "tiny"}]}'
     asked: list[dict[str, Any]] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
@@ -48,6 +50,9 @@ def _make_server(script: Script, port: int = 0) -> ThreadingHTTPServer:
             script.asked.append(json.loads(self.rfile.read(length)))
             script.paths.append(self.path)
             script.keys.append(self.headers.get("Authorization", ""))
+            if not script.asked[-1].get("stream", True):
+                self._answer(200 if script.whole else 400, script.whole or "{}")
+                return
             if script.status != 200:
                 self._answer(script.status, script.error)
                 return

@@ -295,6 +295,8 @@ def _show(compared: "comparison.Comparison", *, json: bool) -> None:
         console.show_json(compared)
         return
     console.show_line(comparison.page.heading(compared))
+    if compared.bound:
+        console.show_line(compared.bound)
     compared_tables = comparison.page.tables(compared)
     for title, columns, rows in compared_tables:
         console.measurements(title, columns, rows)

@@ -10,6 +10,7 @@ from tracekit.analysis import METRICS, Better, Result
 from tracekit.base import InputError, Recording, UsageError, Verdict, markup, units
 from tracekit.base import redaction as base_redaction
 from tracekit.comparison.benches import bench_sample
+from tracekit.comparison.bound import explain_growth
 from tracekit.comparison.conditions import Condition, conditions
 from tracekit.comparison.differences import Difference, Weight, differences
 from tracekit.comparison.findings import FindingChange, finding_changes
@@ -157,7 +158,8 @@ class Comparison:
     `verdict` is over all metrics that decide; `reason` explains it in a sentence. `order` is the
     order in which the runs were recorded. `shared` are the runs after that are also runs before.
     `notes` are sentences on the measurement. `pace` is how much longer reference work took after
-    than before, as a ratio less one; None if it is not known.
+    than before, as a ratio less one; None if it is not known. `bound` says whether a slower side
+    is bound by compute, memory or synchronization; it is empty if no time of the GPU is known.
     """
 
     before: tuple[str, ...]
@@ -173,6 +175,7 @@ class Comparison:
     shared: tuple[str, ...] = ()
     pace: float | None = None
     notes: tuple[str, ...] = ()
+    bound: str = ""
     limits: Limits = field(default_factory=Limits)
     format: int = field(default=FORMAT, kw_only=True)
 
@@ -249,6 +252,7 @@ def compare(
         order=order,
         shared=shared,
         pace=pace_ratio,
+        bound=explain_growth(samples_before, samples_after, limits.threshold),
         limits=limits,
     )
 

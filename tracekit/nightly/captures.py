@@ -3,10 +3,11 @@
 import os
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from tracekit import comparison
 from tracekit.analysis import Finding, Result
 from tracekit.base import InterruptedRunError, Recording, TracekitError, paired, units
 from tracekit.machine import State, Watch, describe_unjudged, find_rejections
@@ -68,6 +69,27 @@ def findings_of(pairs: Sequence[Pair], folder: Path) -> tuple[TracedFinding, ...
         findings.append(traced_finding)
     findings.sort(key=lambda finding: -finding.traces)
     return tuple(findings)
+
+
+def explain_regression(pairs: Sequence[Pair], folder: Path) -> str:
+    """Return the bound of the candidate's added time: compute, memory or synchronization.
+
+    It is that of the first traced pair that counts; empty without one, or if the trace of the
+    candidate is not slower. The runs of pairs are in `folder`, the night's.
+    """
+    for pair in pairs:
+        if not pair.traced or pair.rejections or len(pair.runs) < _BOTH:
+            continue
+        candidate_run, reference_run, *_ = pair.runs
+        with suppress(TracekitError):
+            compared = comparison.runs.compare_paths(
+                [folder / reference_run], [folder / candidate_run], force=True
+            )
+            return compared.comparison.bound
+    return ""
+
+
+_BOTH = 2  # runs of a pair
 
 
 def _count_with(rule: str, traces: Sequence[Mapping[str, Finding]]) -> int:
@@ -207,6 +229,9 @@ class CaptureRunner:
         rejected = rejected_words(task.capture, entry.pairs, task.results)
         if rejected:
             reason = " ".join(filter(None, (reason, busy, rejected)))
+        if outcome is Outcome.REGRESSION:
+            bound = explain_regression(entry.pairs, self.writer.folder.folder)
+            reason = " ".join(filter(None, (reason, bound)))
         self.writer.put_entry(replace(entry, outcome=outcome, reason=reason))
 
     def _judge(self, task: PreparedCapture, watch: Watch) -> Entry:

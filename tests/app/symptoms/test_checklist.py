@@ -144,6 +144,20 @@ def test_memory_that_grows_to_the_end_is_found(tmp_path: Path) -> None:
     assert checks.check_growth(subject(tmp_path / "short", NAN)).status is Status.ABSTAINED
 
 
+def test_work_on_the_cpu_is_found_by_the_use_of_gpu_and_cpu() -> None:
+    for gpu_share, cores, status in (
+        (0.03, 7.8, Status.FOUND),
+        (0.9, 7.8, Status.PASSED),
+        (0.03, 1.1, Status.PASSED),
+        (None, 7.8, Status.ABSTAINED),
+        (0.5, None, Status.ABSTAINED),
+    ):
+        answer = checks.judge_fallback(gpu_share, cores)
+        assert answer.status is status, (gpu_share, cores)
+    found = checks.judge_fallback(0.03, 7.8)
+    assert "ran for it in 3.0 % of the capture, and it used 7.8 cores: most of its" in found.words
+
+
 REGIONS = """\
 Physical footprint:         {footprint}
                                 VIRTUAL RESIDENT    DIRTY  SWAPPED
@@ -268,7 +282,7 @@ def test_a_mac_is_asked_about_its_gpu_by_a_capture(
     document = documents.decode_json((folder / "checklist.json").read_bytes(), Checklist)
     statuses = {check.name: check.status for check in document.checks}
     assert statuses["gpu"] is Status.FOUND
-    assert statuses["fallback"] is Status.PASSED
+    assert statuses["fallback"] is Status.ABSTAINED, "its use of the GPU is not known"
     assert statuses["clock"] is Status.ABSTAINED
     assert "no device interval of p (" in document.finding
     assert document.next_command == f"tracekit report {folder}/run --evidence 1"

@@ -6,7 +6,14 @@ import httpx2
 import pytest
 
 from token_server import CHAT, DONE, FINISH, TEXT, USAGE, Script, serving
-from tracekit.lab.endpoint.client import Endpoint, Reply, ReplyOutcome, ask, run_coroutine
+from tracekit.lab.endpoint.client import (
+    Endpoint,
+    Reply,
+    ReplyOutcome,
+    ask,
+    check_numbers,
+    run_coroutine,
+)
 
 
 def _ask(script: Script, **how: object) -> Reply:
@@ -105,3 +112,27 @@ def test_a_thread_with_a_running_loop_can_ask_as_well() -> None:
         return _ask(Script())
 
     assert run_coroutine(ask_in_a_notebook()).failure == ""
+
+
+@pytest.mark.parametrize(
+    ("whole", "numbers"),
+    [
+        # as mlx_lm 0.32.2 answered, with a model whose weights were NaN
+        ('{"choices": [{"logprobs": {"content": [{"id": 0, "logprob": NaN}]}}]}', "NaN"),
+        ('{"choices": [{"logprobs": {"content": [{"id": 8, "logprob": -7.1}]}}]}', "finite"),
+        ('{"choices": [{"logprobs": {"token_logprobs": [null, -0.5]}}]}', "finite"),
+        ('{"choices": [{"logprobs": {"token_logprobs": [-0.5, -Infinity]}}]}', "NaN"),
+        ('{"choices": [{"text": "a"}]}', "not given"),
+        ("", "not given"),
+    ],
+)
+def test_nan_in_a_model_shows_in_its_logarithms(whole: str, numbers: str) -> None:
+    script = Script(whole=whole)
+
+    async def check(endpoint: Endpoint) -> str:
+        async with httpx2.AsyncClient(trust_env=False) as client:
+            return str(await check_numbers(client, endpoint))
+
+    with serving(script) as url:
+        assert run_coroutine(check(Endpoint(url))) == numbers
+    assert [request["logprobs"] for request in script.asked][:1] == [True]

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from tracekit.base.errors import UsageError
+from tracekit.lab.endpoint.client import ModelNumbers
 from tracekit.lab.endpoint.runtimes import (
     ComparedRuntimes,
     PhaseMemory,
@@ -22,7 +23,7 @@ from tracekit.lab.endpoint.runtimes import (
     parse_runtime,
 )
 from tracekit.lab.endpoint.server_use import IdleMemory, ServerWatch
-from tracekit.lab.endpoint.words import memory_tables, runtime_markdown
+from tracekit.lab.endpoint.words import memory_tables, runtime_markdown, runtime_table
 
 SERVER = """
 import sys, time
@@ -147,6 +148,15 @@ def test_a_sample_belongs_to_the_phase_in_which_it_was_taken() -> None:
     assert (watch.level_at(moment) or 0) > 2**20
     assert watch.peak_within([(0, 1), (0, moment)]) == watch.level_at(moment)
     assert watch.peak_within([(0, 1)]) is None
+
+
+def test_a_model_that_gives_nan_is_named() -> None:
+    rounds = [_make_sample(), replace(_make_sample(), numbers=ModelNumbers.NOT_FINITE)]
+    row = RuntimeRow("a", "m", [], rounds)
+    assert row.numbers is ModelNumbers.NOT_FINITE
+    _, columns, rows = runtime_table(ComparedRuntimes(RuntimeEffort(), [row], []))
+    assert rows[0][columns.index("numbers")] == "NaN"
+    assert RuntimeRow("a", "m", [], []).numbers is ModelNumbers.UNKNOWN
 
 
 def test_without_a_runtime_the_command_says_which_there_are(tracekit: Any) -> None:

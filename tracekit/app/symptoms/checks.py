@@ -32,6 +32,8 @@ _END = 0.9
 _GROWTH_SHARE = 0.05  # of the first level, as in the rule memory-growth
 _LEAST_GROWTH = 32 << 20  # bytes
 _VERIFY = "tracekit kernel verify FILE.metal"  # races, and accesses out of bounds
+_LITTLE_GPU = 0.2  # share of the capture
+_MANY_CORES = 2.0  # one thread may wait for the GPU in a loop, and another one may submit
 _NOT_A_MAC = "This system has no Metal, so that no work runs on an Apple GPU."
 
 
@@ -223,11 +225,38 @@ def check_fallback(subject: ExaminedProgram) -> CheckAnswer:
         return CheckAnswer(
             Status.NOT_APPLICABLE, f"It printed no line about a fallback. {_NOT_A_MAC}"
         )
-    _, result = subject.capture
-    cores = result.find_metric("host_cpu")
-    words = "It printed no line about a fallback, as PyTorch and llama.cpp do"
-    if cores is not None and cores.value is not None:
-        words = f"{words}; it used {cores.value:.1f} cores meanwhile"
+    recording, result = subject.capture
+    cores = None
+    for name in ("host_cpu", "cpu_utilization"):
+        metric = result.find_metric(name)
+        if cores is None and metric is not None:
+            cores = metric.value
+    busy = result.find_metric("gpu_busy")
+    gpu_share = None
+    duration = recording.provenance().duration
+    if busy is not None and busy.value is not None and duration:
+        gpu_share = busy.value / (duration * 1e9)
+    return judge_fallback(gpu_share, cores)
+
+
+def judge_fallback(gpu_share: float | None, cores: float | None) -> CheckAnswer:
+    """Judge a program that printed nothing by its use of GPU and CPU in the capture.
+
+    `gpu_share` is the share of the capture in which the GPU ran for it, `cores` the cores that it
+    used; None is not known.
+    """
+    silence = "It printed no line about a fallback, as PyTorch and llama.cpp do"
+    if gpu_share is None or cores is None:
+        return CheckAnswer(
+            Status.ABSTAINED,
+            f"{silence}, and its use of the GPU or the CPU in the capture is not known.",
+        )
+    words = (
+        f"{silence}; the GPU ran for it in {units.percent(gpu_share)} of the capture, and it used "
+        f"{cores:.1f} cores"
+    )
+    if gpu_share < _LITTLE_GPU and cores >= _MANY_CORES:
+        return CheckAnswer(Status.FOUND, f"{words}: most of its work seems to run on the CPU.")
     return CheckAnswer(Status.PASSED, f"{words}.")
 
 
@@ -417,8 +446,8 @@ QUESTIONS: Mapping[str, SymptomQuestion] = {
     ),
     "fallback": SymptomQuestion(
         "Does work fall back to the CPU?",
-        "lines of PyTorch and llama.cpp",
-        "one names work on the CPU",
+        "lines of PyTorch and llama.cpp; on a Mac the use of GPU and CPU in the capture",
+        "one names work on the CPU, or two cores work and the GPU does in less than 20 %",
         check_fallback,
     ),
     "memory": SymptomQuestion(

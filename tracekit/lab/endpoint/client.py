@@ -7,8 +7,9 @@ JSON document, at the end `data: [DONE]`.
 
 import asyncio
 import json
+import math
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -207,6 +208,54 @@ async def ask(
         raise
     finally:
         reply.end = time.perf_counter_ns()
+
+
+class ModelNumbers(StrEnum):
+    """Whether the numbers of a model, the logarithms of its tokens' probabilities, are numbers."""
+
+    FINITE = "finite"
+    NOT_FINITE = "NaN"
+    UNKNOWN = "not given"
+
+
+_ASKED_TOKENS = 4
+
+
+async def check_numbers(client: httpx2.AsyncClient, endpoint: Endpoint) -> ModelNumbers:
+    """Ask for a few tokens with the logarithms of their probabilities, and look for NaN.
+
+    mlx_lm and the interface of chats take `logprobs` as a flag, that of completions takes a number.
+    """
+    for value in (True, 1):
+        body = endpoint.body("time", _ASKED_TOKENS)
+        body |= {"stream": False, "logprobs": value}
+        del body["stream_options"]
+        try:
+            response = await client.post(endpoint.address, json=body, headers=endpoint.headers)
+            document = response.json()
+        except (httpx2.HTTPError, ValueError):
+            return ModelNumbers.UNKNOWN
+        numbers = list(_find_logarithms(document))
+        if numbers:
+            if all(map(math.isfinite, numbers)):
+                return ModelNumbers.FINITE
+            return ModelNumbers.NOT_FINITE
+    return ModelNumbers.UNKNOWN
+
+
+def _find_logarithms(document: Any) -> Iterator[float]:
+    """Yield the numbers of `logprob` and `token_logprobs`, wherever they are in a document."""
+    if isinstance(document, dict):
+        for name, value in document.items():
+            if name == "logprob" and isinstance(value, float):
+                yield value
+            elif name == "token_logprobs" and isinstance(value, list):
+                yield from (number for number in value if isinstance(number, float))
+            else:
+                yield from _find_logarithms(value)
+    elif isinstance(document, list):
+        for entry in document:
+            yield from _find_logarithms(entry)
 
 
 class _UnreadableError(Exception):

@@ -20,7 +20,14 @@ import psutil
 from tracekit import machine
 from tracekit.base import InputError, UsageError, processes
 from tracekit.base.programs import require_program
-from tracekit.lab.endpoint.client import Endpoint, Reply, ask, run_coroutine
+from tracekit.lab.endpoint.client import (
+    Endpoint,
+    ModelNumbers,
+    Reply,
+    ask,
+    check_numbers,
+    run_coroutine,
+)
 from tracekit.lab.endpoint.model_memory import (
     ModelMemory,
     estimate_memory,
@@ -111,6 +118,7 @@ class RuntimeSample:
     failures: int
     coarse_replies: int  # whose parts hold several tokens, so that they time no decoding
     memory: PhaseMemory | None = None
+    numbers: ModelNumbers = ModelNumbers.UNKNOWN
 
 
 @dataclass(frozen=True)
@@ -135,6 +143,15 @@ class RuntimeRow:
     samples: list[RuntimeSample] = field(default_factory=list)
     reason: str = ""
     estimate: ModelMemory | None = None
+
+    @property
+    def numbers(self) -> ModelNumbers:
+        """Whether the numbers of its model are finite: not, if those of one round are not."""
+        states = {sample.numbers for sample in self.samples}
+        for state in (ModelNumbers.NOT_FINITE, ModelNumbers.FINITE):
+            if state in states:
+                return state
+        return ModelNumbers.UNKNOWN
 
     def figure(self, name: str) -> RuntimeFigure | None:
         """Return the figure of a field of the samples; None if no round has it.
@@ -339,6 +356,7 @@ class _Conversation:
     second_reply: Reply
     loaded: int
     replies: list[Reply]
+    numbers: ModelNumbers
 
 
 async def _ask_in_a_row(
@@ -358,7 +376,8 @@ async def _ask_in_a_row(
             prompt = make_prompt(place, effort.prompt_tokens, number)
             await ask(client, endpoint, reply, prompt, effort.output_tokens)
             replies.append(reply)
-    return _Conversation(warm_up, second, loaded, replies)
+        numbers = await check_numbers(client, endpoint)
+    return _Conversation(warm_up, second, loaded, replies, numbers)
 
 
 def _summarize(conversation: _Conversation) -> RuntimeSample:
@@ -395,6 +414,7 @@ def _summarize(conversation: _Conversation) -> RuntimeSample:
         peak_memory=None,
         failures=len(conversation.replies) - len(complete),
         coarse_replies=coarse_replies,
+        numbers=conversation.numbers,
     )
 
 
@@ -418,6 +438,11 @@ def _doubts(rows: Sequence[RuntimeRow]) -> Iterator[str]:
             yield (
                 f"{row.name}: {coarse_replies} replies came in parts of several tokens or "
                 "all at once: no rate of decoding is known of them."
+            )
+        if row.numbers is ModelNumbers.NOT_FINITE:
+            yield (
+                f"{row.name}: its model gives NaN or infinite numbers: the logarithms of its "
+                "tokens' probabilities are none."
             )
         figure = row.figure("prompt_tokens")
         if figure is not None:

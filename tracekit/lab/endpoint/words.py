@@ -148,9 +148,10 @@ def runtime_table(compared: ComparedRuntimes) -> WordTable:
         cells = [row.name]
         for name, _ in _FIGURES:
             cells.append(_figure_words(row, name))
+        cells.append(str(row.numbers) if row.samples else units.NOT_AVAILABLE)
         cells.append(row.reason)
         rows.append(tuple(cells))
-    return title, ("runtime", *(head for _, head in _FIGURES), "reason"), rows
+    return title, ("runtime", *(head for _, head in _FIGURES), "numbers", "reason"), rows
 
 
 _PHASES = (
