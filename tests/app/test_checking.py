@@ -16,6 +16,7 @@ from capture_writer import (
     OUT,
     PIPELINE,
     PROBE,
+    QUEUE,
     STATISTICS,
     MadeCapture,
     argument,
@@ -338,3 +339,45 @@ def test_the_order_of_several_command_buffers_is_marked(tmp_path: Path) -> None:
     first, second = check(made.write(tmp_path / "twice.gputrace")).dispatches
     assert marked_facts(first) == []
     assert marked_facts(second) == ["the order of several command buffers"]
+
+
+def test_each_kind_of_record_that_no_real_capture_had_is_named(tmp_path: Path) -> None:
+    made = small_capture()
+    commands = 0x7_0000_3100
+    encoder = 0x7_0000_4100
+    fence = 0x7_0000_A000
+    made.packed["B17E5"] = struct.pack("<I", 77)
+    dispatch_groups = call(0xC039, "C@3ul@3ul", encoder, (3, 2, 1), (32, 1, 1))
+    made.calls += [
+        call(0xC029, "C", QUEUE, result=("t", commands)),
+        call(0xC013, "CS", commands, "step 2"),
+        call(0xC3F0, "Cul", commands, 1, result=("t", encoder)),
+        call(0xC02D, "CS", encoder, "merge"),
+        call(0xC02F, "Ct", encoder, PIPELINE),
+        call(0xC0FF, "Ct", encoder, fence),
+        call(0xC08C, "CS", encoder, "layer 3"),
+        call(0xC030, "Ctulul", encoder, OUT, 128, 0),
+        call(0xC09D, "CU<b>ulul", encoder, "B17E5", 4, 1),
+        call(0xC038, "Culul", encoder, 256, 0),
+        dispatch_groups,
+        call(0xC177, "Cul", encoder, 1),
+        dispatch_groups,
+        call(0xC0FE, "Ct", encoder, fence),
+    ]
+    expected = (
+        *("function~probe", "label==merge / layer 3", "groups==6", "threads.y==2"),
+        *("dynamic_threadgroup_memory==256", "constants.count==77", "bindings.out.offset==128"),
+    )
+    checked = check(made.write(tmp_path / "kinds.gputrace"), *expected)
+    assert checked.outcome is Outcome.OK
+    first, second = checked.dispatches
+    notes = [{answer.topic: answer for answer in item.general} for item in (first, second)]
+    kinds = (
+        *("the size in threadgroups", "the type of the encoder", "labels"),
+        "threadgroup memory that the encoder set",
+    )
+    others = ("fences of the encoder", "bound bytes", "the order of several command buffers")
+    names = [note["read, not seen"].value for note in notes]
+    assert names[0] == ", ".join((*kinds, *others))
+    assert names[1] == ", ".join((*kinds, "barriers of the encoder", *others))
+    assert notes[1]["barriers"].note == "1 memory barrier of the encoder goes before it."

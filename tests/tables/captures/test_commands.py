@@ -135,6 +135,7 @@ def test_an_encoder_of_an_unknown_creator_is_found() -> None:
     assert encoder.is_compute
     assert encoder.dispatch_type == "concurrent"
     assert encoder.command_buffer is commands.command_buffers[0]
+    assert not commands.unread, "the call that made it binds nothing"
 
 
 def test_an_encoder_that_nothing_made_is_found() -> None:

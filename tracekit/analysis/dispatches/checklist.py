@@ -225,7 +225,9 @@ def _note_barriers(dispatch: RecordedDispatch) -> DispatchAnswer:
         return DispatchAnswer("barriers", "", AnswerState.NOT_RECORDED, f"Not known: {NO_AIR}")
     value = f"{dispatch.barriers:,} in the kernel, {dispatch.loop_barriers:,} of them in loops"
     note = ""
-    if dispatch.encoder_barriers:
+    if dispatch.encoder_barriers == 1:
+        note = "1 memory barrier of the encoder goes before it."
+    elif dispatch.encoder_barriers:
         note = f"{dispatch.encoder_barriers:,} memory barriers of the encoder go before it."
     return DispatchAnswer("barriers", value, AnswerState.RECORDED, note)
 

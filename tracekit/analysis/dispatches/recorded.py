@@ -24,6 +24,7 @@ MIX = (
 )
 """The kinds of instructions that a compiler counts, as columns of `pipelines`."""
 _COUNTED = ("instructions", *MIX, "registers", "uniform_registers", "spilled")
+_FENCES = ("fence_waits", "fence_updates")
 _CONSTANT_PROGRAM = ".constant_program"  # ends the name of the program that computes constants
 
 
@@ -215,6 +216,7 @@ def _read_dispatch(
         "labels": any(labels),
         "threadgroup memory that the encoder set": dynamic_memory > 0,
         "barriers of the encoder": bool(encoder_barriers),
+        "fences of the encoder": any(map(_integer, map(encoder.get, _FENCES))),
         "bound bytes": any(_holds_bytes(argument) for argument in arguments),
         "the order of several command buffers": bool(_integer(row.get("command_buffer"))),
     }

@@ -70,7 +70,8 @@ def _key_of(
     states = tuple(answer.state for answer in answers)
     counts = tuple(dispatch.counts.items())
     shape = (dispatch.grid, dispatch.group, dispatch.dynamic_memory, dispatch.static_memory)
-    return dispatch.function, dispatch.label, shape, counts, tuple(arguments), states
+    barriers = dispatch.encoder_barriers
+    return dispatch.function, dispatch.label, shape, barriers, counts, tuple(arguments), states
 
 
 def _describe(group: _EqualDispatches) -> Context:

@@ -43,7 +43,8 @@ from tracekit.tables.losses import Flaw, Loss
 CALLS = "capture"
 _RESOURCES = "device-resources-"
 _UNUSED_RESOURCES = "unused-device-resources-"
-_OTHER_STREAMS = ("unsorted-capture", "delta-device-resources-", "startup-")
+_UNSORTED = "unsorted-capture"
+_OTHER_STREAMS = (_UNSORTED, "delta-device-resources-", "startup-")
 _DEVICE = "(device info)"
 _LARGEST_STREAM = 1 << 28
 _LISTED = 8
@@ -137,17 +138,25 @@ class FrameCapture:
     def _note_strange_calls(self) -> None:
         """Note the calls whose codes are not known, by code and signature."""
         counts: Counter[str] = Counter()
-        for name in self.list_streams():
+        names = set(self.list_streams())
+        if CALLS in names:
+            names.discard(_UNSORTED)  # it has the same calls
+        for name in names:
             for record in self.read_stream(name).records:
                 if codes.is_strange(record.code):
                     counts[codes.name_call(record.code, record.signature).name] += 1
         if counts:
             total = sum(counts.values())
-            words = [f"{name}, {count:,} times" for name, count in counts.most_common(_LISTED)]
+            words: list[str] = []
+            for name, count in counts.most_common(_LISTED):
+                words.append(f"{name}, {count:,} times" if count > 1 else name)
             more = len(counts) - len(words)
             if more:
                 words.append(f"and {more:,} more")
-            text = f"{self.name}: {total:,} calls of unknown codes: {', '.join(words)}."
+            calls = "1 call of an unknown code"
+            if total > 1:
+                calls = f"{total:,} calls of unknown codes"
+            text = f"{self.name}: {calls}: {', '.join(words)}."
             self._lose(Flaw.NOTED, text)
 
     def list_profiles(self) -> list[str]:

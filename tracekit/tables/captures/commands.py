@@ -165,7 +165,8 @@ class _Follower:
         if code == codes.COMMANDS:
             self._open_command_buffer(record.receiver)
         encoder = self._find_encoder(record, code)
-        if encoder is not None:
+        is_received = encoder is not None and record.receiver == encoder.handle
+        if encoder is not None and is_received:
             self._change_encoder(encoder, record, code, number)
         command_buffer = self._find_command_buffer(record, encoder)
         if command_buffer is not None and encoder is None:
