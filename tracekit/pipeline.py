@@ -144,6 +144,13 @@ def analyze(
     redacted: bool = True,
 ) -> "Result":
     """Measure and judge the tables; write `result.json`."""
+    result, _ = _analyze(recording, progress, settings, redacted=redacted)
+    return result
+
+
+def _analyze(
+    recording: Recording, progress: Progress, settings: "Settings | None", *, redacted: bool
+) -> "tuple[Result, Tables]":
     with stages.running(recording, "analyze"):
         record_room.requirements.require_timing(recording)
         record_room.requirements.require_exports(recording)
@@ -159,11 +166,25 @@ def analyze(
         if redacted:
             result = result.redact(redaction_of(recording))
         documents.save(recording.result_file, result)
-    return result
+    return result, tables
 
 
 def report(recording: Recording, progress: Progress = quiet, *, redacted: bool = True) -> Path:
     """Write the page of the run's result."""
+    return _report(recording, progress, None, redacted=redacted)
+
+
+def analyze_and_report(
+    recording: Recording, progress: Progress = quiet, *, redacted: bool = True
+) -> Path:
+    """Write the result and the page of a run, for both of which its tables are read once."""
+    _, tables = _analyze(recording, progress, None, redacted=redacted)
+    return _report(recording, progress, tables, redacted=redacted)
+
+
+def _report(
+    recording: Recording, progress: Progress, tables: "Tables | None", *, redacted: bool
+) -> Path:
     with stages.running(recording, "report"):
         result = analysis.Result.load(recording.result_file)
         redact: Callable[[str], str] = redaction_of(recording)
@@ -172,7 +193,7 @@ def report(recording: Recording, progress: Progress = quiet, *, redacted: bool =
         elif not result.provenance.redacted:
             result = result.redact(redact)
         progress("drawing the page")
-        page = pages.render(result, tables_of(recording), redact=redact)
+        page = pages.render(result, tables or tables_of(recording), redact=redact)
         files.write_whole(recording.report_file, page.encode())
     return recording.report_file
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tracekit import fleet, pipeline
+from tracekit import fleet
 from tracekit.app import runs
 from tracekit.app.sources import find_sources
 from tracekit.base import Recording, UsageError, require
@@ -80,8 +80,7 @@ def _make_demo(demo: Demo, folder: Path, progress: Progress) -> Recording:
     runs.make_run(source, folder, progress=_name_steps(demo, progress))
     provenance = recording.provenance()
     recording.save_provenance(replace(provenance, made=demo.label))
-    runs.complete(recording, progress)
-    pipeline.report(recording, progress)
+    runs.write_page(recording, progress)
     return recording
 
 

@@ -76,7 +76,7 @@ def report(
     Takes the arguments of `analyze`.
     """
     recording = runs.keep_run(_paths_of(inputs), _path_of(output), runs.InputChoices(target, run))
-    return pipeline.report(runs.complete(recording))
+    return runs.write_page(recording)
 
 
 def compare(

@@ -254,6 +254,15 @@ def complete(
     return recording
 
 
+def write_page(recording: Recording, progress: Progress = quiet, *, redacted: bool = True) -> Path:
+    """Write the page of a run, and first the tables and the result that it lacks."""
+    if not recording.exports.exists():
+        pipeline.export(recording, progress)
+    if recording.result_file.exists():
+        return pipeline.report(recording, progress, redacted=redacted)
+    return pipeline.analyze_and_report(recording, progress, redacted=redacted)
+
+
 @contextmanager
 def reading(
     paths: Sequence[Path],

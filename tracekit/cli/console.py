@@ -3,6 +3,7 @@
 Each start imports this module: the functions that need documents and files import them.
 """
 
+import os
 import sys
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
@@ -112,7 +113,9 @@ def _current() -> _Invocation:
 
 
 def screen(*, error: bool = False) -> "Console":
-    """Return the console of standard output or of standard error; `--help` never loads rich.
+    """Return the console of standard output or of standard error.
+
+    `--help` never loads rich, and neither does a command in a pipe.
 
     One command has one of each, since a spinner must know the text that is printed above it.
     """
@@ -139,13 +142,32 @@ def style_text(*parts: Words, style: str = "") -> "Text":
 
 def show_text(*parts: Words, style: str = "") -> None:
     """Print parts of a text, each alone or with its style."""
-    text = style_text(*parts, style=style)
-    screen().print(text)
+    _print(parts, style, error=False)
 
 
 def _say(*parts: Words, style: str = "") -> None:
     """Print on standard error."""
-    screen(error=True).print(style_text(*parts, style=style))
+    _print(parts, style, error=True)
+
+
+def _print(parts: Sequence[Words], style: str, *, error: bool) -> None:
+    if not _is_plain(error=error):
+        screen(error=error).print(style_text(*parts, style=style))
+        return
+    words = [part if isinstance(part, str) else part[0] for part in parts]
+    stream = sys.stderr if error else sys.stdout
+    stream.write("".join(map(streams.visible, words)) + "\n")
+
+
+def _is_plain(*, error: bool) -> bool:
+    """Tell whether a stream is certainly no terminal, which needs no import of rich.
+
+    These variables make rich take a pipe for one.
+    """
+    if os.environ.get("FORCE_COLOR") or os.environ.get("TTY_COMPATIBLE"):
+        return False
+    stream = sys.stderr if error else sys.stdout
+    return not stream.isatty()
 
 
 _WIDEST = 30  # characters of a cell
@@ -383,7 +405,7 @@ def measurements(title: str, columns: Sequence[str], rows: Sequence[Sequence[str
         title = f"# {title}"
     show_text(title, style="dim")
     table(columns, rows, headed=True)
-    screen().print()
+    show_text()
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, headed: bool = False) -> None:
@@ -411,14 +433,14 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, headed: bool
 
 def looked_at() -> bool:
     """Tell whether stdout is a terminal."""
-    return screen().is_terminal
+    return not _is_plain(error=False) and screen().is_terminal
 
 
 def is_progress_shown() -> bool:
     """Tell whether stderr is a terminal, and the command is not quiet."""
     if _current().output_style.is_quiet:
         return False
-    return screen(error=True).is_terminal
+    return not _is_plain(error=True) and screen(error=True).is_terminal
 
 
 _MOST_COSTS = 6  # losses that an error names

@@ -42,7 +42,7 @@ def show_result(result: "analysis.Result", recording: "Recording", *, json: bool
         headline = analysis.wording.line_of(result.findings[0], longest=None)
         console.show_text((headline, "bold"))
     if answer or result.findings:
-        console.screen().print()
+        console.show_text()
     numbers = result.key_numbers()
     width = max(map(len, numbers), default=0)
     for name, value in numbers.items():
@@ -116,7 +116,7 @@ def _show_unfinished_stages(result: "analysis.Result") -> None:
 
 
 def _show_findings(result: "analysis.Result") -> None:
-    console.screen().print()
+    console.show_text()
     if not result.findings:
         console.show_text("No finding.")
     for finding in result.findings:
@@ -133,7 +133,7 @@ def _show_findings(result: "analysis.Result") -> None:
 def _show_checks(result: "analysis.Result") -> None:
     status = analysis.Status
     passed = [check.rule for check in result.checks if check.status is status.PASSED]
-    console.screen().print()
+    console.show_text()
     console.show_text(result.summarize_checks())
     console.show_text(f"passed       {', '.join(passed) or 'none'}")
     other_states = ((status.ABSTAINED, "not judged"), (status.FAILED, "failed"))
@@ -158,7 +158,7 @@ def _show_paths(recording: "Recording") -> None:
     opener = "xdg-open"
     if sys.platform == "darwin":
         opener = "open"
-    console.screen().print()
+    console.show_text()
     console.show_text(f"folder       {recording.folder}")
     if recording.report_file.exists():
         console.show_text(f"page         {recording.report_file}")
@@ -202,7 +202,7 @@ _STATE_WORDS = {"not-applicable": "not applicable", "abstained": "could not judg
 
 def show_conclusion(checklist: "app.checklist.Checklist") -> None:
     """Print the finding of a checklist, the next command, and the folder."""
-    console.screen().print()
+    console.show_text()
     conclusion = "Nothing was found."
     if checklist.finding:
         conclusion = f"Finding: {checklist.finding}"

@@ -245,8 +245,7 @@ def open_(
     with console.progress("open") as progress:
         recording = app.runs.keep_run([run])
         if kind in {None, "page"} and not _has_page(recording):
-            app.runs.complete(recording, progress)
-            tracekit.pipeline.report(recording, progress)
+            app.runs.write_page(recording, progress)
     opening = record.opening.opening(recording, kind)
     if json:
         document = answers.OpenedFile(

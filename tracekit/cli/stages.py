@@ -302,8 +302,7 @@ def report(
     with console.progress("report") as progress:
         recordings = app.runs.keep_runs(inputs, output, choices, progress)
         for recording in recordings:
-            app.runs.complete(recording, progress, redacted=redacted)
-            tracekit.pipeline.report(recording, progress, redacted=redacted)
+            app.runs.write_page(recording, progress, redacted=redacted)
     pages = [recording.report_file for recording in recordings]
     if json:
         console.show_files(pages, json=True)

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tracekit.tables.lazy import pd
+from tracekit.tables.lazy import pc, pd
 
 UNLABELLED = "unlabelled"
 

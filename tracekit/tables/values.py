@@ -25,10 +25,9 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tracekit.base import InputError
-from tracekit.tables.lazy import pd
+from tracekit.tables.lazy import pc, pd
 
 _Item = TypeVar("_Item")
 LONG = 1 << 12

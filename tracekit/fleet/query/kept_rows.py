@@ -21,7 +21,6 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tracekit.base import RecordingError, documents, files
@@ -183,6 +182,8 @@ class KeptRows:
             runs = [run for run in part.runs if run.key in live_runs]
             table = pq.read_table(part.file)
             if len(runs) < len(part.runs):
+                from pyarrow import compute as pc  # noqa: PLC0415  no answer needs it
+
                 numbers = [run.number for run in runs]
                 table = table.filter(pc.field(NUMBER).isin(numbers))
             yield runs, table

@@ -92,12 +92,12 @@ def _count_warnings(number: int) -> str:
 
 
 def _list_losses(tables: Tables) -> list[str]:
-    """Return the reported losses, each once."""
+    """Return the reported losses, each once; the order in which tables were read shows nowhere."""
     frame = rows(tables, "losses").frame
     if frame.empty:
         return []
     texts = frame["text"].dropna().astype(str)
-    return list(dict.fromkeys(texts))
+    return sorted(set(texts))
 
 
 def _sort_gates(table_gates: list[Gate]) -> dict[str, list[Gate]]:

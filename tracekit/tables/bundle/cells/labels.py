@@ -13,7 +13,6 @@ from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tracekit.tables.bundle.bundle import BundleRun
@@ -29,6 +28,7 @@ from tracekit.tables.bundle.cells.encodings import (
 from tracekit.tables.bundle.container.uniquer import Numbers, Ragged
 from tracekit.tables.bundle.errors import ArchiveError
 from tracekit.tables.bundle.names import UNKNOWN, Names
+from tracekit.tables.lazy import pc
 from tracekit.tables.losses import Flaw, Loss
 
 Stored = NDArray[np.uint64]
