@@ -27,7 +27,7 @@ Prefill = Annotated[
 Tool = Annotated[str, option("NAME", "The tool with these rates: mlx_lm, llama.cpp …")]
 Model = Annotated[
     str | None,
-    option("MODEL", "The memory of a model: its folder, config.json, or name in the cache."),
+    option("MODEL", "The memory of a model: its folder, config.json, .gguf, or name in the cache."),
 ]
 Batch = Annotated[int | None, option("N", "Sequences of a shape to launch.", min=1, max=4096)]
 QHeads = Annotated[int | None, option("N", "Query heads.", min=1, max=512)]

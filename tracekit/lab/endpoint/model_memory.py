@@ -1,6 +1,7 @@
 """The memory that a language model needs, by its `config.json`: an estimate before it runs.
 
-The names in `config.json` are those of Hugging Face's transformers, which mlx_lm keeps.
+The names in `config.json` are those of Hugging Face's transformers, which mlx_lm keeps. Of a GGUF
+file the metadata are read; its KV cache is taken to have 16 bits, llama.cpp's default.
 
 - Weights: the size of the files next to it. Without files, the parameters of a decoder with a gated
   MLP, times their bits. MLX's affine quantization keeps a scale and a bias of 16 bits for each
@@ -16,13 +17,14 @@ The names in `config.json` are those of Hugging Face's transformers, which mlx_l
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from tracekit.base import InputError, files, units
+from tracekit.lab.endpoint import gguf
 
 CONFIG = "config.json"
 PIECE = 2048
@@ -120,9 +122,12 @@ class ModelMemory:
 
 
 def find_config(words: str) -> Path | None:
-    """Return the `config.json` of a folder, a file or a model of Hugging Face's cache, or None."""
+    """Return the `config.json` of a folder or of a model of Hugging Face's cache, a file, or None.
+
+    A file is a `config.json` itself, or a model of llama.cpp (`.gguf`).
+    """
     path = Path(words).expanduser()
-    if path.is_file() and path.suffix == ".json":
+    if path.is_file() and path.suffix in {".json", gguf.SUFFIX}:
         return path
     if (path / CONFIG).is_file():
         return path / CONFIG
@@ -142,10 +147,12 @@ def _cache_folder() -> Path:
 
 
 def read_config(path: Path) -> ModelConfig:
-    """Read a `config.json` and the sizes of the weights next to it.
+    """Read a `config.json` and the sizes of the weights next to it, or a GGUF file.
 
     Raises InputError if it is not that of a decoder.
     """
+    if path.suffix == gguf.SUFFIX:
+        return _read_gguf(path)
     try:
         document = msgspec.json.decode(files.read_input(path))
     except FileNotFoundError:
@@ -159,6 +166,46 @@ def read_config(path: Path) -> ModelConfig:
     if isinstance(text_config, dict):
         values.update(text_config)
     return _make_config(values, path)
+
+
+_GGUF_NAMES = {
+    "num_hidden_layers": "block_count",
+    "hidden_size": "embedding_length",
+    "intermediate_size": "feed_forward_length",
+    "num_attention_heads": "attention.head_count",
+    "num_key_value_heads": "attention.head_count_kv",
+    "head_dim": "attention.key_length",
+    "vocab_size": "vocab_size",
+    "sliding_window": "attention.sliding_window",
+    "num_experts": "expert_count",
+    "num_experts_per_tok": "expert_used_count",
+    "moe_intermediate_size": "expert_feed_forward_length",
+    "kv_lora_rank": "attention.kv_lora_rank",
+    "qk_rope_head_dim": "rope.dimension_count",
+}
+"""The names of `config.json`, and those of GGUF after the name of the architecture."""
+
+
+def _read_gguf(path: Path) -> ModelConfig:
+    """Read the sizes of a model of llama.cpp; its bits of a weight are those of the whole file."""
+    head = gguf.read_head(path)
+    architecture = head.values.get("general.architecture", "")
+    values: dict[str, Any] = {"tie_word_embeddings": "output.weight" not in head.tensors}
+    for name, gguf_name in _GGUF_NAMES.items():
+        values[name] = head.values.get(f"{architecture}.{gguf_name}")
+    if not values["vocab_size"]:
+        values["vocab_size"] = head.values.get("tokenizer.ggml.tokens")
+    size = path.stat().st_size
+    bits = 8 * size / max(head.weights, 1)
+    config = _make_config(values, path)
+    return replace(
+        config,
+        name=path.stem,
+        weight_bits=bits,
+        quantization=f"{bits:.3g} bits a weight on average",
+        weight_files=1,
+        weight_bytes=size,
+    )
 
 
 def _make_config(values: dict[str, Any], path: Path) -> ModelConfig:
