@@ -143,7 +143,7 @@ def test_a_counter_is_measured_in_the_unit_in_which_the_chip_counts() -> None:
         ("gpu_read_bandwidth_share", PERCENT, 0.71),
         ("gpu_write_bandwidth_share", PERCENT, 0.03),
         ("gpu_read_bandwidth", GIGABYTES, 305.8),
-        ("gpu_read_bandwidth_share", GIGABYTES, "does not count GPU Read"),
+        ("gpu_read_bandwidth_share", GIGABYTES, 0.7645),  # of the 400 GB/s of an M1 Max
         ("gpu_write_bandwidth", PERCENT, "in percent"),
     ):
         work = intervals([(0, 20 * MS)])
@@ -153,3 +153,13 @@ def test_a_counter_is_measured_in_the_unit_in_which_the_chip_counts() -> None:
         else:
             assert measured_value == pytest.approx(expected)
         assert METRICS[name].unit == ("GB/s" if name.endswith("bandwidth") else "ratio"), expected
+
+
+def test_a_share_of_the_bandwidth_needs_the_chip() -> None:
+    work = {"steps": None, "gpu_intervals": intervals([(0, 20 * MS)]), "gpu_counters": GIGABYTES}
+    assert value("gpu_read_bandwidth_share", M3_MAX, **work) == pytest.approx(305.8 / 400)
+    assert "does not say which chip" in value("gpu_read_bandwidth_share", UNKNOWN, **work)
+    uncounted = machine(gpu_cores=None)
+    assert value("gpu_read_bandwidth_share", uncounted, **work).startswith(
+        "it is counted in GB/s, and the Apple M3 Max has 300 GB/s with 30 GPU cores and 400 GB/s"
+    )

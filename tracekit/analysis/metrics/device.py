@@ -11,6 +11,7 @@ from tracekit.analysis.counters import CounterKind, Group, highest, mean_of
 from tracekit.analysis.inject import Metric, Unavailable, metric
 from tracekit.analysis.intervals import busy, clip, spans
 from tracekit.analysis.iterations import Loop
+from tracekit.analysis.machine import Machine, chip_of
 from tracekit.analysis.replay import average_by_cost, encoders
 from tracekit.analysis.result import Better
 from tracekit.analysis.scope import (
@@ -124,8 +125,25 @@ def _make_bandwidth_metric(name: str, unit: str, meaning: str) -> Metric:
     return Metric(name, "GB/s", Better.NEITHER, measure)
 
 
+def _make_bandwidth_share(name: str, unit: str, meaning: str) -> Metric:
+    """Make a metric of the mean bandwidth of one counter, as a share of the chip's."""
+
+    def measure(counter_means: pd.DataFrame, machine: Machine) -> float:
+        row = mean_of(counter_means, CounterKind.BANDWIDTH, unit)
+        if not pd.isna(row["share"]):
+            return float(row["share"])
+        peak = chip_of(machine).bandwidth
+        if peak.value is None:
+            raise Unavailable(f"it is counted in GB/s, and {peak.reason}")
+        return float(row["mean"]) * _GIGA / peak.value
+
+    measure.__doc__ = meaning
+    return Metric(name, "ratio", Better.NEITHER, measure)
+
+
+_GIGA = 1e9
 _IN_GB = "on chips that count GB/s (M3 and later); one source says GiB/s."
-_IN_PERCENT = "on chips that count it as a percentage (M1)."
+_OF_CHIP = ", counted in percent (M1), or in GB/s as a share of the chip's published bandwidth."
 COUNTER_METRICS = (
     _make_counter_metric(
         "compute_occupancy",
@@ -143,18 +161,8 @@ COUNTER_METRICS = (
     top_limiter,
     _make_bandwidth_metric("gpu_read_bandwidth", "read", f"Bandwidth of reads, {_IN_GB}"),
     _make_bandwidth_metric("gpu_write_bandwidth", "write", f"Bandwidth of writes, {_IN_GB}"),
-    _make_counter_metric(
-        "gpu_read_bandwidth_share",
-        CounterKind.BANDWIDTH,
-        "read",
-        f"Bandwidth of reads, {_IN_PERCENT}",
-    ),
-    _make_counter_metric(
-        "gpu_write_bandwidth_share",
-        CounterKind.BANDWIDTH,
-        "write",
-        f"Bandwidth of writes, {_IN_PERCENT}",
-    ),
+    _make_bandwidth_share("gpu_read_bandwidth_share", "read", f"Bandwidth of reads{_OF_CHIP}"),
+    _make_bandwidth_share("gpu_write_bandwidth_share", "write", f"Bandwidth of writes{_OF_CHIP}"),
 )
 
 
