@@ -93,7 +93,7 @@ QUICK: dict[str, Step] = {
 }
 START = {"capture", "record", "batch", "bench ab", "doctor"}  # processes
 BY_IMPORTS = {"calls at exit", "descriptors", "numbers of random", "threads"}  # of libraries
-VOLATILE = {"bench run", "bench tune"}  # prints how long things took
+VOLATILE = {"bench run", "bench sweep", "bench tune"}  # prints how long things took
 _OF_LINES = {
     name: (_run_directly, line)
     for name, line in LINES.items()

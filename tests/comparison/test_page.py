@@ -126,3 +126,9 @@ def test_words_keep_units_signs_and_reasons() -> None:
     assert row[5].startswith("unclear: its spread is not known")
     assert words.heading(compared).startswith("Unclear: gpu_idle_ratio has changed by +25")
     assert (words.side(["one"]), words.side(["one", "two", "three"])) == ("one", "3 runs (one …)")
+
+
+def test_the_bound_of_a_slower_side_is_on_its_page(sides: Sides) -> None:
+    compared = replace(compare(*sides), bound="Memory bound: of 1 ms more a step, all is work.")
+    page = render_comparison(compared, *sides, redact=str)
+    assert "Memory bound: of 1 ms more a step, all is work." in readable(page)

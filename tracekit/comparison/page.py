@@ -406,6 +406,7 @@ def render_comparison(
     kernel_rows = [_kernel_row(change) for change in compared.kernels[:MOST_KERNELS]]
     more_kernels = max(0, len(compared.kernels) - MOST_KERNELS)
     sentence = how_sure(compared).removeprefix("* decides. ")
+    sentence = " ".join(filter(None, (compared.bound, sentence)))
     words_before = side(compared.before)
     words_after = side(compared.after)
     return pages.document(
