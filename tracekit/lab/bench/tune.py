@@ -11,7 +11,7 @@ import mlx.core as mx
 import msgspec
 
 from tracekit.lab.bench.company import Count, count_now
-from tracekit.lab.bench.document import VERSION, BenchRow, SubjectRatio
+from tracekit.lab.bench.document import LEAST_ROUNDS, VERSION, BenchRow, SubjectRatio
 from tracekit.lab.bench.inputs import Inputs, Launch, Shape, Subject, cache_here
 from tracekit.lab.bench.measure import Clock, Effort, measure_in_turns
 from tracekit.lab.bench.ratios import quicker
@@ -62,7 +62,8 @@ class Tuning:
     """The result of a sweep: candidates by their median, fastest first, and those that failed.
 
     `planned` is the launch of the shape without options, None without Metal; `without_meaning`
-    names the parameters that were not swept, and the reason.
+    names the parameters that were not swept, and the reason. `remembered` are the fastest launches
+    of each page size, which `paged_attention` takes from now on; `forgotten` says why none is.
     """
 
     shape: Shape
@@ -71,6 +72,8 @@ class Tuning:
     planned: planning.DecodePlan | None
     without_meaning: str = ""
     interrupted: bool = False
+    remembered: tuple[planning.tuned.TunedLaunch, ...] = ()
+    forgotten: str = ""
 
 
 @dataclass(frozen=True)
@@ -136,7 +139,7 @@ def tune(
         without_meaning = ""
     measured_rows = [rows[name] for name in by_name if name in rows]
     failed = tuple(row for row in rows.values() if row.micro is None)
-    return Tuning(
+    tuning = Tuning(
         shape=shape,
         ranked=rank_rows(measured_rows, by_name),
         failed=failed,
@@ -144,6 +147,48 @@ def tune(
         without_meaning=without_meaning,
         interrupted=stopped,
     )
+    return remember_tuning(tuning)
+
+
+def remember_tuning(tuning: Tuning) -> Tuning:
+    """Keep the fastest launch of each page size, if the measurement counts; return it with these.
+
+    It counts if it was not interrupted, no other process disturbed it, and each of its launches
+    has as many samples as an interval takes.
+    """
+    reason = _doubt_tuning(tuning)
+    if reason:
+        return replace(tuning, forgotten=reason)
+    launches: dict[int, planning.tuned.TunedLaunch] = {}
+    for entry in tuning.ranked:
+        block_size = entry.candidate.block_size
+        if block_size in launches:
+            continue
+        pages = tuning.shape.context // block_size
+        shape = replace(tuning.shape, block_size=block_size, active_blocks=pages, max_blocks=None)
+        choice = entry.candidate.choice
+        key = planning.tuned.key_of(_sized_problem(shape), shape.context)
+        launches[block_size] = planning.tuned.TunedLaunch(
+            key, choice.hd_tile, choice.threadgroup, choice.partitions
+        )
+    remembered_launches = tuple(launches.values())
+    planning.tuned.remember_launches(remembered_launches)
+    return replace(tuning, remembered=remembered_launches)
+
+
+def _doubt_tuning(tuning: Tuning) -> str:
+    """Return why a measurement is not kept; nothing if it is."""
+    if tuning.interrupted:
+        return "it was interrupted"
+    if not tuning.ranked:
+        return "no launch was measured"
+    for entry in tuning.ranked:
+        if entry.row.disturbed:
+            return f"{entry.row.disturbed} meanwhile"
+        timing = entry.row.micro
+        if timing is None or timing.summary.count < LEAST_ROUNDS:
+            return f"a launch has fewer than {LEAST_ROUNDS} samples"
+    return ""
 
 
 def _make_pools(shape: Shape, sweep: Sequence[Candidate]) -> dict[int, Inputs]:

@@ -195,11 +195,33 @@ def tuning_remarks(tuning: Tuning) -> Iterator[str]:
         yield f"Not swept: {tuning.without_meaning}."
     for row in tuning.failed:
         yield _missing(row)
+    yield from _describe_memory_of(tuning)
     plan = tuning.planned
     if plan is not None:
         yield (
             f"Without options the kernel takes TG {plan.threadgroup}, HD_TILE {plan.hd_tile} and "
             f"partitions {plan.partitions}."
+        )
+
+
+def _describe_memory_of(tuning: Tuning) -> Iterator[str]:
+    """Yield the launches that are remembered, with the things that they count for."""
+    if tuning.forgotten:
+        yield f"Not remembered: {tuning.forgotten}."
+        return
+    for launch in tuning.remembered:
+        key = launch.key
+        values = {
+            "TG": launch.threadgroup,
+            "HD_TILE": launch.hd_tile,
+            "partitions": launch.partitions,
+        }
+        words = [f"{name} {value}" for name, value in values.items() if value is not None]
+        yield (
+            f"Remembered for {key.chip}, MLX {key.mlx}, kernel {key.kernel[:8]}, {key.dtype}, "
+            f"batch {key.batch}, context {key.context}, {key.q_heads} and {key.kv_heads} heads of "
+            f"{key.head_dim}, block {key.block_size}: {', '.join(words) or 'no parameter'}. "
+            "paged_attention takes it for these alone."
         )
 
 

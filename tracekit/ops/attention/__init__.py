@@ -3,5 +3,5 @@
 import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__, submodules=["dense", "metal", "paged", "planning"]
+    __name__, submodules=["dense", "metal", "paged", "planning", "tuned"]
 )

@@ -8,6 +8,7 @@ from typing import Literal
 from tracekit import workload
 from tracekit.base import UsageError
 from tracekit.machine import Machine
+from tracekit.ops.attention import tuned
 from tracekit.ops.attention.problem import DecodeProblem
 from tracekit.ops.kernels import LANES
 
@@ -93,6 +94,8 @@ def plan(
 ) -> DecodePlan:
     """Choose every parameter of a launch that is not given.
 
+    If none is given, a launch that `tracekit bench tune` measured for such a call is taken.
+
     The sizes decide, never the contents: one model runs one kernel, with threadgroups of 256
     threads or of 512, whatever its batch. Tokens are never divided into parts of fewer than
     `SHORTEST_PARTITION`. If the number of GPU cores is known, they are divided until few cores have
@@ -112,6 +115,14 @@ def plan(
                 hint='The kernel "grouped" has all of these.',
             )
         return _plan_ungrouped(problem, kernel, threadgroup)
+    choices = (kernel, hd_tile, threadgroup, partitions, cores, ahead)
+    tuned_launch = None
+    if all(choice is None for choice in choices):
+        tuned_launch = tuned.find_tuned(problem, longest)
+    if tuned_launch is not None:
+        hd_tile = tuned_launch.hd_tile
+        threadgroup = tuned_launch.threadgroup
+        partitions = tuned_launch.partitions
     if cores is None:
         cores = device_cores()
     tile = _choose_tile(problem.head_dim, hd_tile)
