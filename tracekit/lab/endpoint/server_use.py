@@ -14,7 +14,7 @@ import psutil
 from tracekit.lab.endpoint.client import LOCAL_HOSTS
 from tracekit.machine import sampler
 
-INTERVAL = 0.5  # seconds
+INTERVAL = 0.5  # seconds between two samples, and between two lists of its children
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,8 @@ class ServerWatch:
     def __init__(self, pid: int, interval: float = INTERVAL) -> None:
         self._process = psutil.Process(pid)
         self._interval = interval
+        self._family = [self._process]
+        self._listed_at = -INTERVAL  # seconds of the monotonic clock
         self._name = self._process.name()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._sample, daemon=True)
@@ -133,11 +135,20 @@ class ServerWatch:
         cpu = 0.0
         memory = 0
         try:
-            for process in [self._process, *self._process.children(recursive=True)]:
+            self._list_family()
+            for process in self._family:
                 times = process.cpu_times()
                 cpu += times.user + times.system
                 memory += process.memory_info().rss
         except psutil.Error:
+            self._listed_at = -INTERVAL
             return  # it ended, or a child did: this sample is none
         self._times.append((time.monotonic(), cpu))
         self._levels.append((time.perf_counter_ns(), memory))
+
+    def _list_family(self) -> None:
+        """List the children, twice a second at most: a list takes far longer than a sample."""
+        moment = time.monotonic()
+        if moment - self._listed_at >= INTERVAL:
+            self._family = [self._process, *self._process.children(recursive=True)]
+            self._listed_at = moment
