@@ -1,5 +1,7 @@
 """Branches at which lanes of one simdgroup part, against numbers that were counted by hand."""
 
+from random import Random
+
 import numpy as np
 import pytest
 
@@ -30,6 +32,46 @@ def test_ways_join_at_the_nearest_block_that_all_come_to(
     successors: list[list[int]], joins: list[int]
 ) -> None:
     assert list(find_joins(successors).values()) == joins
+
+
+def reach_exit(successors: list[list[int]], start: int, without: int) -> bool:
+    """Return whether a way leads from a block to the end of the function around another block."""
+    seen: set[int] = set()
+    waiting = [start]
+    while waiting:
+        block = waiting.pop()
+        if block in seen or block == without:
+            continue
+        seen.add(block)
+        if not successors[block]:
+            return True
+        waiting += successors[block]
+    return False
+
+
+def find_join_by_trial(successors: list[list[int]], start: int) -> int:
+    """Return the join of a block: leave out every other block in turn, and see what stays."""
+    blocks = range(len(successors))
+    if not reach_exit(successors, start, -1):
+        return -1
+    on_all_ways = [
+        block for block in blocks if block != start and not reach_exit(successors, start, block)
+    ]
+    for block in on_all_ways:
+        if not any(reach_exit(successors, block, other) for other in on_all_ways if other != block):
+            return block
+    return -1
+
+
+def test_joins_of_random_graphs_are_those_of_trials() -> None:
+    random = Random(3)
+    for _ in range(300):
+        count = random.randrange(1, 8)
+        successors = [
+            [random.randrange(count) for _ in range(random.randrange(3))] for _ in range(count)
+        ]
+        expected = [find_join_by_trial(successors, block) for block in range(count)]
+        assert list(find_joins(successors).values()) == expected, successors
 
 
 HELPER = """inline float f(uint lane) { if (lane < 4) return 1; return 2; }
