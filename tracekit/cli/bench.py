@@ -30,6 +30,10 @@ Output = Annotated[
 BenchmarkJson = Annotated[
     Path | None, option("FILE", "Write the form of pytest-benchmark.", "--benchmark-json")
 ]
+CounterFiles = Annotated[
+    list[Path] | None,
+    option("FILE", "Xcode's counters of a frame capture of the subject.", "--counters"),
+]
 BenchList = Annotated[bool, flag("--list", "List the subjects, and measure nothing.")]
 Budget = Annotated[float, option("SECONDS", "Time for each subject.", min=0.001)]
 TuneOutput = Annotated[
@@ -52,6 +56,7 @@ def run(
     threshold: Threshold = 0.03,
     output: Output = None,
     benchmark_json: BenchmarkJson = None,
+    counters: CounterFiles = None,
     json: options.Json = False,
     list_: BenchList = False,
     force: options.Force = False,
@@ -105,7 +110,8 @@ def run(
     with outputs.writing(written_files, force=force):
         effort = lab.Effort(warmup, repetitions, budget)
         subjects = tuple(subject or ())
-        settings = lab.Settings(suite, subjects, against, effort, threshold)
+        counter_files = tuple(map(str, counters or ()))
+        settings = lab.Settings(suite, subjects, against, effort, threshold, counter_files)
         _bench(shape, settings, output, benchmark_json, json=json)
 
 

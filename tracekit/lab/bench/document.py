@@ -169,6 +169,21 @@ def _change_of(speed_up: float | None) -> float | None:
 
 
 @dataclass(frozen=True)
+class ReplayedCounters:
+    """Shares of the GPU's capacity in Xcode's replay of a frame capture, at a fixed clock.
+
+    `occupancy` is that of threads, `alu` and `memory` are utilizations of the arithmetic units and
+    of the last cache. Each is a mean over encoders by their cost, None if it was not exported.
+    """
+
+    files: tuple[str, ...]
+    encoders: int
+    occupancy: float | None
+    alu: float | None
+    memory: float | None
+
+
+@dataclass(frozen=True)
 class BenchRow:
     """One subject.
 
@@ -179,7 +194,7 @@ class BenchRow:
     "cache" if the inputs fit the last cache. `speed_up` compares with the family's naive subject,
     `against` with the reference of the settings. If it was `disturbed`, its times do not count: the
     text is the share of other processes. `peak_memory` are bytes that a step takes beyond those of
-    its inputs; None if it was not measured.
+    its inputs; None if it was not measured. `replayed` are counters of its frame capture, if given.
     """
 
     name: str
@@ -210,6 +225,7 @@ class BenchRow:
     against: SubjectRatio | None = None
     disturbed: str = ""
     peak_memory: int | None = None
+    replayed: ReplayedCounters | None = None
 
     @property
     def gpu_ns(self) -> float | None:
@@ -360,6 +376,9 @@ def _traffic_columns(row: BenchRow) -> dict[str, Any]:
         "residence": row.residence,
         "error": row.error,
         "peak_memory": row.peak_memory,
+        "occupancy": row.replayed and row.replayed.occupancy,
+        "alu": row.replayed and row.replayed.alu,
+        "memory": row.replayed and row.replayed.memory,
     }
 
 

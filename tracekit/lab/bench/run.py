@@ -3,12 +3,13 @@
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from tracekit.base import (
     ToolError,
+    UsageError,
     own_version,
     require,
 )
@@ -18,6 +19,7 @@ from tracekit.lab.bench.document import (
     HOST,
     Bench,
     BenchRow,
+    ReplayedCounters,
 )
 from tracekit.lab.bench.inputs import (
     Inputs,
@@ -29,6 +31,7 @@ from tracekit.lab.bench.inputs import (
 )
 from tracekit.lab.bench.measure import Clock, Effort, measure_in_turns
 from tracekit.lab.bench.ratios import compare_rows
+from tracekit.lab.bench.replayed import read_replayed
 from tracekit.lab.bench.subjects.attention import DECODE, PREFILL
 from tracekit.lab.bench.subjects.blocks import RESIDUAL, TRAINING
 from tracekit.lab.bench.subjects.elementwise import ROPE, SOFTMAX
@@ -79,7 +82,7 @@ class Settings:
 
     Without `subjects`, all of the suite are measured. All subjects of a family are compared with
     `against`, and judged by `threshold`: the least change of a call's time that matters, as a
-    ratio.
+    ratio. `counters` are files of Xcode's counters of a frame capture of the one subject.
     """
 
     suite: str = "all"
@@ -87,6 +90,7 @@ class Settings:
     against: str | None = None
     effort: Effort = field(default_factory=Effort)
     threshold: float = 0.03
+    counters: tuple[str, ...] = ()
 
 
 def run_bench(
@@ -107,6 +111,7 @@ def run_bench(
         subjects = _choose_subjects(settings)
     if settings.against is not None:
         require(settings.against, [subject.name for subject in subjects], "subject")
+    replayed = _read_counters(settings)
     started = datetime.now(UTC).isoformat(timespec="seconds")
     inputs = Inputs(shape, cache_here())
     rows: dict[str, BenchRow] = {}
@@ -125,6 +130,11 @@ def run_bench(
         if stopped:
             break
     measured_rows = [rows[subject.name] for subject in subjects if subject.name in rows]
+    if replayed is not None:
+        measured_rows = [
+            replace(row, replayed=replayed) if row.name in settings.subjects else row
+            for row in measured_rows
+        ]
     setting_values = asdict(settings)
     effort_values = setting_values.pop("effort")
     environment = _environment(inputs, measured_rows)
@@ -137,6 +147,17 @@ def run_bench(
         started=started,
         interrupted=stopped,
     )
+
+
+def _read_counters(settings: Settings) -> ReplayedCounters | None:
+    """Read the counters before anything is measured; raise UsageError without their subject."""
+    if not settings.counters:
+        return None
+    if len(settings.subjects) != 1:
+        raise UsageError(
+            "Counters are those of one subject.", hint="Name it with --subject, and no other."
+        )
+    return read_replayed(settings.counters)
 
 
 def _choose_subjects(settings: Settings) -> tuple[Subject, ...]:

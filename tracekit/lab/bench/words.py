@@ -48,6 +48,7 @@ def remarks(bench: Bench) -> Iterator[str]:
             f"{_names(unchained_rows)}: calls of a chain do not wait for each other, and may "
             "overlap."
         )
+    yield from _counter_remarks(measured_rows)
     yield from _memory_remarks(measured_rows)
     yield from _cache_remarks(bench, measured_rows)
     for row in bench.rows:
@@ -74,6 +75,29 @@ def _dispatch_remarks(rows: Sequence[BenchRow]) -> Iterator[str]:
                 f"at most {dispatch.most_threads} threads in a threadgroup, "
                 f"{memory} of its memory."
             )
+
+
+def _counter_remarks(rows: Sequence[BenchRow]) -> Iterator[str]:
+    """Yield the counters of frame captures, with the bytes of a token by the model."""
+    for row in rows:
+        if row.replayed is None:
+            continue
+        shares = {
+            "occupancy": row.replayed.occupancy,
+            "ALU": row.replayed.alu,
+            "last level cache": row.replayed.memory,
+        }
+        words: list[str] = []
+        for name, share in shares.items():
+            value = units.NOT_AVAILABLE if share is None else units.quantity(share, "ratio")
+            words.append(f"{name} {value}")
+        moved = row.bytes_unique + row.bytes_written
+        if row.tokens:
+            words.append(f"{units.size(round(moved / row.tokens))} a token by the model")
+        yield (
+            f"{row.name}, by Xcode's counters of {row.replayed.encoders} encoders, replayed one "
+            f"after another: {', '.join(words)}."
+        )
 
 
 def _memory_remarks(rows: Sequence[BenchRow]) -> Iterator[str]:
