@@ -23,6 +23,7 @@ from collections import Counter
 from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -117,7 +118,7 @@ class CachedTable:
         """The losses that the reader reported."""
         return ReadNotes(self.note.every_loss)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of all columns."""
         with self._reading():
@@ -143,7 +144,7 @@ class CachedTable:
             # A name also selects the columns that have it as a prefix before a dot.
             rows = file.metadata.num_rows
             if rows < _MANY_ROWS:
-                table = file.read(list(chosen_names))
+                table = file.read(list(chosen_names), use_threads=False)
                 loaded = ((name, table.column(name)) for name in chosen_names)
             else:  # One after the other, so that no more than one is held twice.
                 loaded = ((name, file.read([name]).column(name)) for name in chosen_names)

@@ -43,6 +43,7 @@ _CODE = (
     *("losses.py", "normalize.py", "schema.py", DECLARATIONS.name),
 )
 _SUFFIX = ".normal.parquet"
+_MANY_ROWS = 100_000
 _MORE = "Float64"  # the dtype of columns beyond those of a schema
 _ROW_GROUP = 122_880  # rows; one thread of DuckDB takes so many at a time
 
@@ -64,7 +65,8 @@ class FrameTable:
 
     def arrow(self) -> pa.Table:
         """Return the table as one of Arrow, with the types that a kept table has."""
-        return pa.Table.from_pandas(self.content, preserve_index=False).replace_schema_metadata()
+        table = pa.Table.from_pandas(self.content, preserve_index=False, nthreads=_threads(self))
+        return table.replace_schema_metadata()
 
     def frame(self) -> pd.DataFrame:
         """Return the frame."""
@@ -105,7 +107,7 @@ class ParquetTable:
     def _read(self) -> pa.Table | None:
         try:
             with pq.ParquetFile(self.file, page_checksum_verification=True) as content:
-                return content.read().replace_schema_metadata()
+                return content.read(use_threads=_threads(self) is None).replace_schema_metadata()
         except (OSError, pa.ArrowException) as error:
             _log.warning("%s is damaged: %s", self.file, error)
             return None
@@ -113,6 +115,16 @@ class ParquetTable:
     def _make_frame(self) -> pd.DataFrame:
         frame, _ = self.make()
         return frame
+
+
+def _threads(table: FrameTable | ParquetTable) -> int | None:
+    """Return the number of threads that convert a table: one, or as many as there are cores.
+
+    For a small table, to start threads takes longer than the conversion.
+    """
+    if len(table) < _MANY_ROWS:
+        return 1
+    return None
 
 
 Made = tuple[FrameTable | ParquetTable, list[Loss]]
@@ -161,7 +173,8 @@ def _load_or_keep(
         return kept
     frame, losses = make()
     columns = list(map(str, frame.columns))
-    if frame.dtypes.map(str).to_dict() == _dtypes(schema, columns):
+    dtypes = dict(zip(columns, map(str, frame.dtypes), strict=True))
+    if dtypes == _dtypes(schema, columns):
         table = FrameTable(frame, key)
         try:
             folder.mkdir(exist_ok=True)
