@@ -30,6 +30,7 @@ Output = Annotated[
 BenchmarkJson = Annotated[
     Path | None, option("FILE", "Write the form of pytest-benchmark.", "--benchmark-json")
 ]
+Transposes = Annotated[bool, flag("--transposes", "List the transposes of a call.")]
 CounterFiles = Annotated[
     list[Path] | None,
     option("FILE", "Xcode's counters of a frame capture of the subject.", "--counters"),
@@ -57,6 +58,7 @@ def run(
     output: Output = None,
     benchmark_json: BenchmarkJson = None,
     counters: CounterFiles = None,
+    transposes: Transposes = False,
     json: options.Json = False,
     list_: BenchList = False,
     force: options.Force = False,
@@ -111,7 +113,9 @@ def run(
         effort = lab.Effort(warmup, repetitions, budget)
         subjects = tuple(subject or ())
         counter_files = tuple(map(str, counters or ()))
-        settings = lab.Settings(suite, subjects, against, effort, threshold, counter_files)
+        settings = lab.Settings(
+            suite, subjects, against, effort, threshold, counter_files, transposes
+        )
         _bench(shape, settings, output, benchmark_json, json=json)
 
 

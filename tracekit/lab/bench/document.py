@@ -184,6 +184,21 @@ class ReplayedCounters:
 
 
 @dataclass(frozen=True)
+class GraphTranspose:
+    """A transpose in the graph of a call: operation number `place` of `operations`.
+
+    `shape` is that of its result of `elements` elements, and `reader` the operation that reads it
+    first. It is a view: a copy is made only if the reader needs elements in a row.
+    """
+
+    place: int
+    operations: int
+    shape: tuple[int, ...]
+    elements: int
+    reader: str
+
+
+@dataclass(frozen=True)
 class BenchRow:
     """One subject.
 
@@ -195,6 +210,7 @@ class BenchRow:
     `against` with the reference of the settings. If it was `disturbed`, its times do not count: the
     text is the share of other processes. `peak_memory` are bytes that a step takes beyond those of
     its inputs; None if it was not measured. `replayed` are counters of its frame capture, if given.
+    `transposes` are those of a call; None if they were not listed, or MLX could not trace it.
     """
 
     name: str
@@ -226,6 +242,7 @@ class BenchRow:
     disturbed: str = ""
     peak_memory: int | None = None
     replayed: ReplayedCounters | None = None
+    transposes: Sequence[GraphTranspose] | None = None
 
     @property
     def gpu_ns(self) -> float | None:

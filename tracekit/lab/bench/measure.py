@@ -16,11 +16,13 @@ from tracekit.lab.bench.company import Company, Count, count_now
 from tracekit.lab.bench.document import (
     INTERRUPTED,
     BenchRow,
+    GraphTranspose,
     Timing,
     calls_of,
     rounds_of,
     summarize,
 )
+from tracekit.lab.bench.graph import list_transposes
 from tracekit.lab.bench.inputs import (
     Inputs,
     Prepared,
@@ -111,9 +113,11 @@ def measure_in_turns(
     progress: Progress,
     title: str = "",
     count: Count = count_now,
+    transposes: bool = False,
 ) -> tuple[dict[str, BenchRow], bool]:
     """Prepare subjects, measure them in turns, and time their kernels on the GPU.
 
+    With `transposes`, those of a call are listed at the end.
     `count` returns the CPU time that all processes have used; by it rows report whether other
     processes left enough. Return the rows by the names of subjects, and whether the user stopped
     the bench.
@@ -136,7 +140,10 @@ def measure_in_turns(
             dispatches, no_gpu = _time_kernels_of(runner)
             row = make_row(runner, dispatches, no_gpu)
             peak_memory = _measure_memory(runner)
-            rows[runner.subject.name] = replace(row, disturbed=disturbed, peak_memory=peak_memory)
+            row = replace(row, disturbed=disturbed, peak_memory=peak_memory)
+            if transposes:
+                row = replace(row, transposes=_list_transposes_of(runner))
+            rows[runner.subject.name] = row
     except KeyboardInterrupt:
         for runner in runners:
             has_started = runner.micro or runner.failure
@@ -153,6 +160,14 @@ def _time_kernels_of(runner: Runner) -> tuple[tuple[Dispatch, ...], str]:
     if runner.failure:
         return (), runner.failure
     return gpu_times(runner.prepared)
+
+
+def _list_transposes_of(runner: Runner) -> tuple[GraphTranspose, ...] | None:
+    """Return the transposes of a call; the subject cannot be measured afterwards."""
+    try:
+        return list_transposes(lambda: runner.prepared.chain(1))
+    except (RuntimeError, ValueError):
+        return None  # a kernel that MLX cannot trace, or a call that looks at values
 
 
 def _measure_memory(runner: Runner) -> int | None:

@@ -83,6 +83,7 @@ class Settings:
     Without `subjects`, all of the suite are measured. All subjects of a family are compared with
     `against`, and judged by `threshold`: the least change of a call's time that matters, as a
     ratio. `counters` are files of Xcode's counters of a frame capture of the one subject.
+    `transposes` are listed if that is set.
     """
 
     suite: str = "all"
@@ -91,6 +92,7 @@ class Settings:
     effort: Effort = field(default_factory=Effort)
     threshold: float = 0.03
     counters: tuple[str, ...] = ()
+    transposes: bool = False
 
 
 def run_bench(
@@ -125,6 +127,7 @@ def run_bench(
             progress=progress,
             title=f"{family} · ",
             count=count,
+            transposes=settings.transposes,
         )
         rows.update(family_rows)
         if stopped:

@@ -3,7 +3,14 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tracekit.base import Verdict, units
-from tracekit.lab.bench.document import INTERRUPTED, LEAST_ROUNDS, Bench, BenchRow, SubjectRatio
+from tracekit.lab.bench.document import (
+    INTERRUPTED,
+    LEAST_ROUNDS,
+    Bench,
+    BenchRow,
+    GraphTranspose,
+    SubjectRatio,
+)
 from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.bench.tune import Ranked, Tuning
 
@@ -48,6 +55,7 @@ def remarks(bench: Bench) -> Iterator[str]:
             f"{_names(unchained_rows)}: calls of a chain do not wait for each other, and may "
             "overlap."
         )
+    yield from _transpose_remarks(measured_rows)
     yield from _counter_remarks(measured_rows)
     yield from _memory_remarks(measured_rows)
     yield from _cache_remarks(bench, measured_rows)
@@ -75,6 +83,37 @@ def _dispatch_remarks(rows: Sequence[BenchRow]) -> Iterator[str]:
                 f"at most {dispatch.most_threads} threads in a threadgroup, "
                 f"{memory} of its memory."
             )
+
+
+def _transpose_remarks(rows: Sequence[BenchRow]) -> Iterator[str]:
+    """Yield the transposes of each call with length and place, against the family's fewest."""
+    fewest: dict[str, BenchRow] = {}
+    for row in rows:
+        if row.transposes is None:
+            continue
+        base = fewest.setdefault(row.family, row)
+        if base.transposes is not None and len(row.transposes) < len(base.transposes):
+            fewest[row.family] = row
+    for row in rows:
+        if row.transposes is None:
+            continue
+        base_row = fewest[row.family]
+        excess = len(row.transposes) - len(base_row.transposes or ())
+        words = f"{row.name}, transposes of a call: {len(row.transposes)}"
+        if excess:
+            words += f", {excess} more than {base_row.name}"
+        places = [_describe_transpose(transpose) for transpose in row.transposes]
+        if places:
+            words += f": {'; '.join(places)}"
+        yield f"{words}."
+
+
+def _describe_transpose(transpose: GraphTranspose) -> str:
+    shape = " x ".join(map(str, transpose.shape))
+    return (
+        f"operation {transpose.place} of {transpose.operations}, {shape} = "
+        f"{transpose.elements:,} elements, read by {transpose.reader}"
+    )
 
 
 def _counter_remarks(rows: Sequence[BenchRow]) -> Iterator[str]:
