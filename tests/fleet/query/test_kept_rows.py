@@ -2,14 +2,19 @@
 
 import os
 import shutil
+import stat
 import time
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from tracekit.base import files, stamps
 from tracekit.base.recording import Recording
+from tracekit.fleet.query.run_keys import make_run_key
+from tracekit.fleet.query.sources import AskedRun
+from tracekit.tables.exports import PRUNED_NOTE
 
 ALL = "select run, start from gpu_intervals order by run, start"
 OF_BOTH = [("a", 0), ("a", 20), ("a", 50), ("b", 5), ("b", 200)]
@@ -166,3 +171,63 @@ def test_folders_that_nobody_asked_for_longest_go_first(
     ask(ALL, two_runs / "b")
     [kept] = kept_files()
     assert kept.parent.parent != file.parent.parent
+
+
+def test_rows_of_a_run_that_is_gone_are_removed_though_none_are_added(
+    two_runs: Path, ask: Any
+) -> None:
+    ask(ALL, two_runs)
+    shutil.rmtree(two_runs / "b")
+    counts = """select (select count(*) from gpu_intervals) asked, (select count(*) from
+    read_parquet(current_setting('temp_directory') || '/../*.kept.*.parquet')) readable"""
+    assert ask(counts, two_runs) == [{"asked": 3, "readable": 3}]
+    [file] = kept_files()
+    assert pq.read_metadata(file).num_rows == 3
+
+
+def test_kept_rows_are_private(two_runs: Path, ask: Any) -> None:
+    ask(ALL, two_runs)
+    assert stat.S_IMODE((files.notes_folder() / "rows").stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("note", ["{", '{"bundle": "x", "format": 99}'])
+def test_a_damaged_note_of_a_bundle_costs_one_run_only(two_runs: Path, ask: Any, note: str) -> None:
+    (two_runs / "b" / "exports" / "direct.json").write_text(note)
+    states = ask("select run, state from runs", two_runs)
+    assert [row["run"] for row in states] == ["a", "b"]
+    assert ask("select distinct run from gpu_intervals", two_runs) == [{"run": "a"}]
+
+
+def test_kept_tables_of_a_pruned_run_are_its_files(two_runs: Path, ask: Any) -> None:
+    ask(ALL, two_runs)
+    exports, tables = two_runs / "b" / "exports", two_runs / "b" / "tables"
+    (exports / PRUNED_NOTE).write_text("{}")
+    first_key = key_of(two_runs / "b")
+    next(tables.glob("*.parquet")).unlink()
+    assert first_key != key_of(two_runs / "b")
+
+
+def key_of(run: Path) -> str:
+    key = make_run_key(AskedRun(run.name, run), None, with_result=False)
+    assert key
+    return key
+
+
+def test_a_file_that_another_process_removed_costs_nothing(
+    two_runs: Path, ask: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask(ALL, two_runs)
+    link = os.link
+
+    def link_too_late(source: Path, target: Path) -> None:
+        source.unlink()
+        link(source, target)
+
+    monkeypatch.setattr("tracekit.fleet.query.kept_rows.os.link", link_too_late)
+    assert rows(ask(ALL, two_runs)) == OF_BOTH
+
+
+def test_runs_have_the_order_of_their_names_whichever_changed(two_runs: Path, ask: Any) -> None:
+    first_rows = ask("select run, state from runs", two_runs)
+    (two_runs / "a" / "exports" / "toc.xml").write_text("<trace-toc/>")
+    assert ask("select run, state from runs", two_runs) == first_rows

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracekit.base import RecordingError, documents, files
-from tracekit.tables import Flaw
+from tracekit.tables import Flaw, Loss
 
 _log = logging.getLogger(__name__)
 NUMBER = "_run"
@@ -40,8 +40,9 @@ _FOLDER = "rows"
 class KeptRun:
     """A run whose rows lie in a file.
 
-    `has_table` is false for a run that lacks the table. `omissions` are sentences on its losses,
-    and `notes` those on the choice of a run of its bundle.
+    `has_table` is false for a run that lacks the table. `omissions` are sentences on the losses of
+    its table, `notes` those on the choice of a run of its bundle, and `losses` are those of its
+    import.
     """
 
     key: str
@@ -49,6 +50,7 @@ class KeptRun:
     has_table: bool = True
     omissions: tuple[tuple[str, Flaw], ...] = ()
     notes: tuple[str, ...] = ()
+    losses: tuple[Loss, ...] = ()
 
     @property
     def number(self) -> int:
@@ -98,13 +100,25 @@ class KeptRows:
         self._folder = self._top / digest.hexdigest() / table
         self._parts: list[_RowPart] = []
         self._outdated: list[_RowPart] = []
+        self.has_dead_rows = False
+        """Whether rows lie here that nobody can ask for any more."""
 
-    def find(self, keys: Sequence[str]) -> dict[str, KeptRun]:
-        """Return the runs with these keys whose rows are kept, by key."""
+    def find(self, keys: Sequence[str], workshop: Path) -> tuple[dict[str, KeptRun], list[Path]]:
+        """Return the runs with these keys whose rows are kept, by key, and files of their rows.
+
+        The files lie in `workshop`, where no other process removes them, and hold no other rows.
+        """
         asked_keys = set(keys)
         kept_runs: dict[str, KeptRun] = {}
+        lent_files: list[Path] = []
         numbers: set[int] = set()
-        for part in self._read_parts():
+        for file, content in self._read_files():
+            try:
+                part = _RowPart(file, _read_runs(file, content))
+            except (ValueError, pa.ArrowException, msgspec.MsgspecError) as error:
+                _log.info("%s is made again: %s", file, error)
+                self._outdated.append(_RowPart(file, ()))
+                continue
             part_numbers = [run.number for run in part.runs]
             is_ambiguous = not numbers.isdisjoint(part_numbers)
             if is_ambiguous or len(set(part_numbers)) < len(part_numbers):
@@ -112,24 +126,15 @@ class KeptRows:
                 continue
             numbers.update(part_numbers)
             self._parts.append(part)
-            for run in part.runs:
-                if run.key in asked_keys:
-                    kept_runs[run.key] = run
-        return kept_runs
-
-    def lend(self, workshop: Path) -> list[Path]:
-        """Link the files of the kept rows into a folder of this process; return their paths."""
-        lent: list[Path] = []
-        for number, part in enumerate(self._parts):
-            if not any(run.has_table for run in part.runs):
-                continue
-            file = workshop / f"{self._folder.name}.kept.{number}.parquet"
-            try:
-                os.link(part.file, file)
-            except OSError:
-                shutil.copyfile(part.file, file)
-            lent.append(file)
-        return lent
+            asked_runs = [run for run in part.runs if run.key in asked_keys]
+            kept_runs.update((run.key, run) for run in asked_runs)
+            self.has_dead_rows |= len(asked_runs) < len(part.runs)
+            if any(run.has_table for run in asked_runs):
+                lent_file = workshop / f"{self._folder.name}.kept.{len(lent_files)}.parquet"
+                _lend(part, content, asked_runs, lent_file)
+                lent_files.append(lent_file)
+        self.has_dead_rows |= bool(self._outdated)
+        return kept_runs, lent_files
 
     def add(
         self, runs: Sequence[tuple[KeptRun, pa.Table]], live_runs: Mapping[str, KeptRun]
@@ -140,6 +145,7 @@ class KeptRows:
         """
         small_parts = [part for part in self._parts if self._is_unsettled(part, live_runs)]
         try:
+            self._top.mkdir(mode=0o700, parents=True, exist_ok=True)  # runs may be private
             self._folder.mkdir(parents=True, exist_ok=True)
             written_files: set[Path] = set()
             for rows in _share_files(self._collect(small_parts, live_runs), runs):
@@ -149,8 +155,9 @@ class KeptRows:
                     part.file.unlink(missing_ok=True)
             self._parts = [part for part in self._parts if part not in small_parts]
             self._outdated = []
+            self.has_dead_rows = False
             _make_room(self._top, self._folder.parent)
-        except (OSError, RecordingError, pa.ArrowException) as error:
+        except (OSError, ValueError, RecordingError, pa.ArrowException) as error:
             _log.info("Rows of %s are not kept: %s", self._folder.name, error)
 
     @staticmethod
@@ -158,7 +165,8 @@ class KeptRows:
         """Return whether a part is small, or has rows of runs that changed or are gone."""
         return part.row_count < ROW_GROUP // 2 or any(run.key not in live_runs for run in part.runs)
 
-    def _read_parts(self) -> Iterator[_RowPart]:
+    def _read_files(self) -> Iterator[tuple[Path, bytes]]:
+        """Yield the files with their content; one that another process removed is not there."""
         try:
             kept_files = sorted(self._folder.glob("*.parquet"))
             if kept_files:
@@ -168,10 +176,11 @@ class KeptRows:
             return
         for file in kept_files:
             try:
-                yield _RowPart(file, _read_runs(file))
-            except (OSError, ValueError, pa.ArrowException, msgspec.MsgspecError) as error:
-                _log.info("%s is made again: %s", file, error)
-                self._outdated.append(_RowPart(file, ()))
+                content = file.read_bytes()
+            except OSError as error:
+                _log.info("%s is not read: %s", file, error)
+                continue
+            yield file, content
 
     @staticmethod
     def _collect(
@@ -181,12 +190,7 @@ class KeptRows:
         for part in parts:
             runs = [run for run in part.runs if run.key in live_runs]
             table = pq.read_table(part.file)
-            if len(runs) < len(part.runs):
-                from pyarrow import compute as pc  # noqa: PLC0415  no answer needs it
-
-                numbers = [run.number for run in runs]
-                table = table.filter(pc.field(NUMBER).isin(numbers))
-            yield runs, table
+            yield runs, _select_rows(table, part, runs)
 
     def _write(self, rows: _SharedRows) -> Path:
         table = pa.concat_tables(rows.tables)
@@ -199,9 +203,30 @@ class KeptRows:
         return file
 
 
-def _read_runs(file: Path) -> tuple[KeptRun, ...]:
+def _select_rows(table: pa.Table, part: _RowPart, runs: Sequence[KeptRun]) -> pa.Table:
+    """Return the rows of some runs of a part."""
+    if len(runs) == len(part.runs):
+        return table
+    from pyarrow import compute as pc  # noqa: PLC0415  most answers need none of it
+
+    numbers = [run.number for run in runs]
+    return table.filter(pc.field(NUMBER).isin(numbers))
+
+
+def _lend(part: _RowPart, content: bytes, runs: Sequence[KeptRun], target: Path) -> None:
+    """Put the rows of some runs of a part at a place; link the file if these are all."""
+    if len(runs) < len(part.runs):
+        table = pq.read_table(io.BytesIO(content))
+        pq.write_table(_select_rows(table, part, runs).replace_schema_metadata(), target)
+        return
+    try:
+        os.link(part.file, target)
+    except OSError:
+        target.write_bytes(content)
+
+
+def _read_runs(file: Path, content: bytes) -> tuple[KeptRun, ...]:
     """Return the runs of a file, whose name is the digest of its content; ValueError if not."""
-    content = file.read_bytes()
     if _digest(content) != file.stem:
         raise ValueError("its content is not that which was written")
     metadata = pq.read_schema(io.BytesIO(content)).metadata or {}

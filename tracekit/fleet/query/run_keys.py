@@ -11,14 +11,16 @@ from operator import attrgetter
 from pathlib import Path
 
 import tracekit
-from tracekit.base import own_version, stamps
+from tracekit.base import TracekitError, own_version, stamps
 from tracekit.fleet.query.sources import AskedRun
 from tracekit.tables import DirectNote
+from tracekit.tables.exports import PRUNED_NOTE
 
 _NAME = attrgetter("name")
 _PACKAGE = Path(tracekit.__file__).parent
-_NOT_READ = frozenset({"tables", "result.json", "report.html", "index.html"})
-"""The files of a run, at its top, of which no table is made."""
+_KEPT_TABLES = "tables"
+_NOT_READ = frozenset({_KEPT_TABLES, "result.json", "report.html", "index.html"})
+"""The files of a run, at its top, of which no table is made, unless it is pruned."""
 
 
 class _UncertainError(Exception):
@@ -33,7 +35,7 @@ def make_run_key(run: AskedRun, number: int | None, *, with_result: bool) -> str
     lines = [f"{_digest_code()} {number} {run.path}\n"]
     try:
         latest_change = _list_files(run, lines, with_result=with_result)
-    except (OSError, _UncertainError):
+    except (OSError, TracekitError, _UncertainError):
         return ""
     if stamps.is_young(latest_change):
         return ""
@@ -48,9 +50,12 @@ def _list_files(run: AskedRun, lines: list[str], *, with_result: bool) -> int:
         return _add_line("", os.stat(path), lines)  # noqa: PTH116  as above
     if run.is_bundle:
         return _list_folder(path, "", lines)
-    ignored_names = frozenset({"tables"}) if with_result else _NOT_READ
+    ignored_names = frozenset({_KEPT_TABLES}) if with_result else _NOT_READ
     latest_change = _list_folder(path, "", lines, ignored_names)
     exports = os.path.join(path, "exports")  # noqa: PTH118  as above
+    if os.path.exists(os.path.join(exports, PRUNED_NOTE)):  # noqa: PTH110, PTH118  as above
+        tables = os.path.join(path, _KEPT_TABLES)  # noqa: PTH118  as above
+        latest_change = max(latest_change, _list_folder(tables, f"{_KEPT_TABLES}/", lines))
     if os.path.exists(os.path.join(exports, DirectNote.FILE)):  # noqa: PTH110, PTH118  as above
         note = DirectNote.read(Path(exports))
         if note is not None:

@@ -8,7 +8,7 @@ taken from `kept_rows`.
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -36,6 +36,7 @@ from tracekit.tables import SCHEMAS, Flaw, Loss, MissingTableError, Severity, sc
 from tracekit.tables import losses as tables_losses
 
 _NAMED = 12  # runs of one sentence, and sentences
+_UNION = " UNION ALL BY NAME "
 _THERE_IS_NONE = " is left out: there is none."
 
 
@@ -120,11 +121,13 @@ class _RunRows:
     """A table of a run, None if it lacks it, and the words on its losses.
 
     Rows that follow from an error that may pass are not certain, and are read again next time.
+    `losses` are those of an import.
     """
 
     table: pa.Table | None
     omissions: tuple[tuple[str, Flaw], ...] = ()
     is_certain: bool = True
+    losses: tuple[Loss, ...] = ()
 
 
 _Read = Callable[[str, AskedRun], _RunRows]
@@ -149,7 +152,7 @@ class _Reading:
         if not key or not rows.is_certain or row_count > kept_rows.MOST_ROWS:
             return
         notes = self.opener.notes_on(run)
-        kept_run = KeptRun(key, row_count, table is not None, rows.omissions, notes)
+        kept_run = KeptRun(key, row_count, table is not None, rows.omissions, notes, rows.losses)
         self.kept_runs[key] = kept_run
         self._waiting.append((kept_run, kept_rows.with_number(table, kept_run)))
         self._row_count += row_count
@@ -158,7 +161,7 @@ class _Reading:
 
     def keep(self) -> None:
         """Write the rows that were added since the last time."""
-        if self._waiting:
+        if self._waiting or self.store.has_dead_rows:
             self.store.add(self._waiting, self.kept_runs)
         self._waiting = []
         self._row_count = 0
@@ -180,15 +183,22 @@ class Views:
         if name not in NAMES:
             raise no_table(name, NAMES)
         if name in overviews.SCHEMAS:
-            selects = self._overview(name)
-        elif name == overviews.RESULTS:
+            self._make_overview(name)
+            return
+        if name == overviews.RESULTS:
             selects = overviews.results(self.sources.batches)
         else:
             selects = self._table(name)
-        select = " UNION ALL BY NAME ".join(selects)
-        kind = "TABLE" if name in overviews.SCHEMAS else "VIEW"  # many small files are read once
-        execute = self.database.connection.execute
-        self.database.waiting(lambda: execute(f"CREATE {kind} {name} AS {select}"))
+        self._execute(f"CREATE VIEW {name} AS {_UNION.join(selects)}")
+
+    def _make_overview(self, name: str) -> None:
+        """Make a table, because many small files are read once, in the order of the runs' names."""
+        selects = self._overview(name)
+        self._execute(f"CREATE TABLE unsorted_{name} AS {_UNION.join(selects)}")
+        self._execute(f"CREATE TABLE {name} AS FROM unsorted_{name} ORDER BY run, rowid")
+
+    def _execute(self, sql: str) -> None:
+        self.database.waiting(lambda: self.database.connection.execute(sql))
 
     def _table(self, name: str) -> list[str]:
         selects = self._select_runs(name, self._read_table)
@@ -234,7 +244,8 @@ class Views:
         for run in self.sources.runs:
             has_result = name in overviews.SCHEMAS
             keys[run] = make_run_key(run, self.opener.number, with_result=has_result)
-        kept_runs = store.find([key for key in keys.values() if key])
+        asked_keys = [key for key in keys.values() if key]
+        kept_runs, kept_files = store.find(asked_keys, self.database.workshop)
         unread_runs: list[AskedRun] = []
         identities: list[str] = []
         for run, key in keys.items():
@@ -244,6 +255,7 @@ class Views:
                 continue
             self._note(name, run, kept_run.omissions)
             self.opener.note(run, kept_run.notes)
+            tables_losses.report(kept_run.losses, read=False)
             if kept_run.has_table:
                 words = ", ".join(map(text, overviews.identify_run(run).values()))
                 identities.append(f"(CAST('{kept_run.number}' AS BIGINT), {words})")
@@ -252,7 +264,6 @@ class Views:
             # Not by way of Arrow, which would import pandas to make a table of values.
             values = f"(VALUES {', '.join(identities)}) AS asked({kept_rows.NUMBER}, run, run_path)"
             self.database.connection.execute(f"CREATE TABLE asked_{name} AS FROM {values}")
-            kept_files = store.lend(self.database.workshop)
             selects.append(
                 f"SELECT run, run_path, found.* EXCLUDE ({kept_rows.NUMBER}) "
                 f"FROM {overviews.parquet(kept_files)} AS found "
@@ -335,11 +346,17 @@ class Views:
         return _RunRows(table, tuple(omissions))
 
     def _read_overview(self, name: str, run: AskedRun) -> "_RunRows":
+        """Read the rows of a run, and report the losses of its import."""
+        with tables_losses.collecting() as ledger:
+            rows = self._read_rows(name, run)
+        tables_losses.report(ledger.losses, read=False)
+        return replace(rows, losses=ledger.losses)
+
+    def _read_rows(self, name: str, run: AskedRun) -> "_RunRows":
         """Read the rows of a run; `runs` has a row with the error of a run that is unreadable."""
         schema = overviews.without_identity(name)
         try:
-            opened_run = self.opener.open_run(run)
-            rows = list(overviews.rows_of(name, opened_run))
+            rows = overviews.rows_of(name, self.opener.open_run(run))
             return _RunRows(pa.Table.from_pylist(rows, schema))
         except TracekitError as error:
             if name == "runs":
