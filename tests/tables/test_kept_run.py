@@ -1,6 +1,7 @@
 """The index and the normalized tables of a run: kept in its folder, made again after a change."""
 
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -118,6 +119,16 @@ def test_normalized_tables_of_other_targets_are_made_again(exports: Path, cache:
         assert tables["gpu_intervals"]["target"].tolist() == expected
         kept_files = list(cache.glob("*.gpu_intervals.*.normal.parquet"))
         assert len(kept_files) == 1, process
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="names on APFS are UTF-8")
+def test_an_index_with_a_name_that_is_not_utf_8_is_not_kept(tmp_path: Path) -> None:
+    exports = tmp_path / "exports"
+    exports.mkdir()
+    odd_file = exports / os.fsdecode(b"metal-gpu-\xff.xml")
+    odd_file.write_text('<trace-query-result><node xpath="//table"/></trace-query-result>')
+    assert find_index(exports, tmp_path / "tables") == index(exports)
+    assert not (tmp_path / "tables" / "index.json").exists()
 
 
 @pytest.mark.usefixtures("later")

@@ -170,7 +170,7 @@ def _save(cache: Path, kept: _KeptIndex) -> None:
     try:
         cache.mkdir(exist_ok=True)
         documents.save(cache / _FILE, kept)
-    except (OSError, RecordingError) as error:
+    except (OSError, RecordingError, UnicodeError) as error:  # a name that is not UTF-8
         _log.info("The index is not kept: %s", error)
 
 
