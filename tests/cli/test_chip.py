@@ -120,3 +120,21 @@ def test_a_model_is_judged_by_the_memory_of_the_machine(tracekit: Any, tmp_path:
     figures = rows(tracekit(*M4_MAX, "--model", tmp_path).out)
     assert figures["fits"][0].startswith("not available, because a chip comes with several sizes")
     assert_error(tracekit("bench", "chip", "--model", "none/none"), 3, "no config.json of none")
+
+
+def test_another_chip_is_not_judged_by_this_mac(
+    tracekit: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = {"architecture": "applegpu_g16s", "max_recommended_working_set_size": 40 << 30}
+    monkeypatch.setattr("mlx.core.metal.is_available", lambda: True)
+    monkeypatch.setattr("mlx.core.device_info", lambda: facts)
+    config = {"hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    figures = rows(tracekit("bench", "chip", "--model", tmp_path).out)
+    assert figures["fits"][1] == "40 GiB, the working set that Metal recommends, by MLX"
+    assert figures["architecture"][0].startswith("applegpu_g16s")
+    other = ("bench", "chip", "--name", "Apple M1", "--model", tmp_path)
+    figures = rows(tracekit(*other).out)
+    assert figures["fits"][0].startswith("not available, because a chip comes with several sizes")
+    assert "architecture" not in figures
+    assert json.loads(tracekit(*other, "--json").out)["architecture"] is None

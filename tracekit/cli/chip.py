@@ -213,9 +213,12 @@ def _memory_table(
 
 
 def _memory_limit(facts: dict[str, Any]) -> tuple[int | None, str]:
-    """Return the bytes that a model may take on this machine, with their source or the reason."""
+    """Return the bytes that a model may take on this machine, with their source or the reason.
+
+    Without facts, the chip is another one, of which MLX knows nothing.
+    """
     core = _metal()
-    if core is not None:
+    if facts and core is not None:
         limit = core.device_info().get("max_recommended_working_set_size")
         if isinstance(limit, int):
             return limit, "the working set that Metal recommends, by MLX"
@@ -232,7 +235,8 @@ def _chip_rows(chip: "machine.chips.Chip", facts: dict[str, Any]) -> Iterator[Ro
     yield "gpu cores", cores, ""
     if facts.get("memory"):
         yield "memory", units.size(facts["memory"]), ""
-    yield from _gpu_rows()
+    if facts:
+        yield from _gpu_rows()
     yield _figure_row("bandwidth", chip.bandwidth, 1e9, "GB/s")
     yield _figure_row("float32", chip.fp32, 1e12, "TFLOP/s")
     yield _figure_row("float16", chip.fp16, 1e12, "TFLOP/s")
@@ -389,10 +393,13 @@ def _document(
     shape: "lab.Shape | None",
 ) -> ChipLimits:
     """Return everything for JSON."""
+    architecture = None
+    if facts:
+        architecture = _architecture() or None
     limits = ChipLimits(
         chip=chip,
         machine=facts,
-        architecture=_architecture() or None,
+        architecture=architecture,
         ridge=machine.roofline.ridge_of(chip),
         measured=measured,
     )
