@@ -207,8 +207,8 @@ def verify_kernel(
 ) -> None:
     """Run a Metal kernel on the CPU and judge it.
 
-    The kernel is compiled as C++ and runs on this machine, thread by thread: once with every access
-    to device memory checked, then in three orders of threads, which must all give the same bits.
+    The kernel is compiled as C++ and runs on this machine, thread by thread, in three orders of
+    threads, which must all give the same bits; every access to device memory is checked first.
     FILE.py has a function marked @check, which gives the expected result; its parameters are
     options. For a FILE.metal, the options below define the launch.
 

@@ -13,7 +13,10 @@ _CALL = re.compile(r"\b(threadgroup_barrier|simdgroup_barrier)\s*\(")
 
 @dataclass(frozen=True)
 class Barrier:
-    """The call of a barrier, from `start` to `end` of a text, and its line of a file."""
+    """The call of a barrier, from `start` to `end` of a text, and its line of a file.
+
+    It starts at `column` of the line; both count from 1.
+    """
 
     text: str
     start: int
@@ -21,6 +24,7 @@ class Barrier:
     name: str
     file: str
     line: int
+    column: int
 
     @property
     def text_without(self) -> str:
@@ -37,7 +41,8 @@ def find_barriers(kernel: KernelText) -> Iterator[Barrier]:
             continue
         text_line = code.count("\n", 0, match.start()) + 1
         file, line = kernel.locate_line(text_line)
-        yield Barrier(kernel.text, match.start(), end, match[1], file, line)
+        column = match.start() - code.rfind("\n", 0, match.start())
+        yield Barrier(kernel.text, match.start(), end, match[1], file, line, column)
 
 
 def _find_end(code: str, start: int) -> int | None:

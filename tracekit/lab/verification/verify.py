@@ -2,7 +2,7 @@
 
 A subject is a check, whose own code launches kernels, or a kernel of a file.
 
-Watched accesses come first: a kernel that leaves its buffers must not run unwatched.
+Watched accesses come first, in each order: a kernel that leaves its buffers must not run unwatched.
 """
 
 from collections import Counter, defaultdict
@@ -242,14 +242,15 @@ def verify(
         InputError: The check itself is mistaken.
     """
     answers: dict[str, tuple[Array, ...]] = {}
+    watched_launches: dict[ThreadOrder, Sequence[Launched]] = {}
     order = orders[0]
     try:
-        watched = subject.launch(order, True)
         for order in orders:
+            watched_launches[order] = subject.launch(order, True).launches
             answers[order] = subject.launch(order, False).arrays
     except KernelError as error:
         return _report_stop(subject, error, order)
-    launches = watched.launches
+    launches = watched_launches[orders[0]]
     counted_launches: dict[Counted, Sequence[Launched]] = {}
     for kind in counted:
         counted_launches[kind] = _count(kind, subject, orders[0])
@@ -281,21 +282,19 @@ def verify(
     if not remove_barriers or verification.defects:
         return verification
 
-    def run(order: ThreadOrder) -> Sequence[Array]:
-        return subject.launch(order, False).arrays
+    def run_watched(order: ThreadOrder) -> Sequence[Array]:
+        return subject.launch(order, True).arrays
 
-    trials = tuple(try_barriers(run, [launch.kernel for launch in launches], orders))
+    trials = tuple(try_barriers(run_watched, [launch.kernel for launch in launches], orders))
     return replace(verification, barriers=trials)
 
 
 def describe_barriers(verifications: Iterable[Verification]) -> Iterator[str]:
     """Yield a line for each barrier that was left out, judged over all cases."""
-    trials: list[BarrierTrial] = []
-    for verification in verifications:
-        trials.extend(verification.barriers)
-    for barrier in judge_barriers(trials):
+    judged = judge_barriers(verification.barriers for verification in verifications)
+    for barrier in judged:
         yield barrier.words
-    if trials:
+    if judged:
         yield BARRIER_LIMITS
 
 
