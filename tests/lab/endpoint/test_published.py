@@ -41,6 +41,12 @@ QWEN = ModelConfig(
         ("GLM-4.7-Flash-3bpw", "GLM-4.7", 3),
         ("Qwen3-80B-A3B-4bit", "", 4),
         ("DeepQwen3-8B", "", None),
+        ("/models/q8/Qwen3-8B-4bit", "Qwen3-8B", 4),
+        ("/models/q8/Qwen3-8B", "Qwen3-8B", 8),
+        ("/models/q8/Qwen3-8B-4bit/model.gguf", "Qwen3-8B", 4),
+        ("fp8-to-Qwen3-8B-4bit", "Qwen3-8B", 4),
+        ("Qwen3-8B-GGUF/q4_k_m.gguf", "Qwen3-8B", 4),
+        ("Qwen3-4B/Qwen3-8B-4bit", "Qwen3-8B", 4),
         ("-m", "", None),
     ],
 )

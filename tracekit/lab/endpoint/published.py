@@ -109,18 +109,36 @@ def recognize_model(words: str) -> tuple[str, int | None]:
     """Return the published model that a name or path is of, and the bits of its weights.
 
     The name is empty, or the bits None, if the words do not say it: "Qwen3-8B-Q4_K_M.gguf" has
-    both, and "Qwen3-8B" has no bits.
+    both, and "Qwen3-8B" has no bits. The last part of a path that says it counts: first behind the
+    name of the model, then before it.
     """
-    text = words.casefold()
-    match = _BITS.search(text)
+    model = ""
     bits = None
-    if match is not None:
-        bits = int(match[1] or match[2])
+    for part in reversed(words.casefold().split("/")):
+        name, end = _find_name(part)
+        model = model or name
+        if bits is None:
+            bits = _find_bits(part[end:])
+        if bits is None:
+            bits = _find_bits(part[:end])
+    return model, bits
+
+
+def _find_name(text: str) -> tuple[str, int]:
+    """Return the published model that a text names, and the place of its end; else "" and 0."""
     for name in dict.fromkeys(rate.model for rate in published_rates()):
         pattern = r"[-_. ]?".join(re.split(r"[-.]", re.escape(name.casefold()).replace("\\", "")))
-        if re.search(rf"(?<![a-z0-9]){pattern}(?![a-z0-9.])", text):
-            return name, bits
-    return "", bits
+        match = re.search(rf"(?<![a-z0-9]){pattern}(?![a-z0-9.])", text)
+        if match is not None:
+            return name, match.end()
+    return "", 0
+
+
+def _find_bits(text: str) -> int | None:
+    match = _BITS.search(text)
+    if match is None:
+        return None
+    return int(match[1] or match[2])
 
 
 def judge_rate(
