@@ -58,6 +58,44 @@ def test_added_idle_time_is_synchronization_with_its_cause() -> None:
     )
 
 
+def test_the_largest_of_several_causes_is_not_most_of_the_added_time() -> None:
+    before = make_step(10, 0.1, idle_report=0.02, idle_host=0.02, idle_encoding=0.06)
+    after = make_step(20, 0.5, idle_report=0.2, idle_host=0.15, idle_encoding=0.15)
+    assert explain(before, after).endswith(
+        "90.0 % is idle time of the GPU, above all idle_report (2.0 % before, 20.0 % after)."
+    )
+    # the share of idle_host is the same, and its time rises by 4 of 10 ms
+    before = make_step(10, 0.5, idle_report=0.1, idle_host=0.4)
+    after = make_step(20, 0.75, idle_report=0.35, idle_host=0.4)
+    assert explain(before, after).endswith("most of it idle_report (10.0 % before, 35.0 % after).")
+
+
+def test_a_cause_that_one_side_did_not_measure_is_not_named() -> None:
+    before = make_step(10, 0.1, idle_host=0.1)
+    after = make_step(15, 0.4, idle_report=0.3, idle_host=0.1)
+    assert explain(before, after).endswith("100.0 % is idle time of the GPU.")
+    assert explain(make_step(10, 0.1), after).endswith("100.0 % is idle time of the GPU.")
+    after = make_step(15, 0.4, idle_report=0.1, idle_host=0.3)
+    assert explain(before, after).endswith("most of it idle_host (10.0 % before, 30.0 % after).")
+
+
+def test_a_side_of_runs_with_and_without_steps_is_not_explained() -> None:
+    spans = {"gpu_busy": 8e9, "gpu_span": 10e9, "idle_ratio": 0.2}
+    before = [make_step(10, 0.1, gpu_span=10e9), make_step(10, 0.1, gpu_span=10e9)]
+    mixed = [make_step(15, 0.4, gpu_span=15e9), make_sample(**spans), make_sample(**spans)]
+    assert explain_growth(before, mixed, 0.03) == ""
+    mostly_steps = [*before, make_sample(**spans)]
+    assert explain_growth(mostly_steps, [make_sample(**spans)] * 2, 0.03) == ""
+
+
+def test_loads_of_two_counters_are_named_both() -> None:
+    calm = {"ALU Limiter": 30.0, "Last Level Cache Limiter": 40.0, "L1 Cache Limiter": 20.0}
+    busy = {"ALU Limiter": 31.0, "Last Level Cache Limiter": 35.0, "L1 Cache Limiter": 80.0}
+    words = explain(make_step(10, 0.1, counters=calm), make_step(15, 0.1, counters=busy))
+    assert "ALU Limiter 30.0 % before, 31.0 % after" in words
+    assert "Last Level Cache Limiter 40.0 % before, L1 Cache Limiter 80.0 % after" in words
+
+
 def test_added_work_is_bound_by_the_load_that_rose_or_is_highest() -> None:
     calm = {"ALU Limiter": 30.0, "Last Level Cache Limiter": 40.0}
     for counters, bound in (

@@ -6,7 +6,7 @@ part of the GPU whose highest load rose most, else the one with the highest load
 """
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -48,9 +48,12 @@ def explain_growth(
         return ""
     unit = " a step" if side_after.of_step else ""
     added_words = f"{units.duration(added)} more{unit}"
-    idle_share = (side_after.idle - side_before.idle) / added
+    added_idle = side_after.idle - side_before.idle
+    idle_share = added_idle / added
     if idle_share >= _MOSTLY:
-        cause = _find_cause(samples_before, samples_after)
+        old_causes = _measure_causes(samples_before, side_before)
+        new_causes = _measure_causes(samples_after, side_after)
+        cause = _find_cause(old_causes, new_causes, added_idle)
         share = units.percent(min(idle_share, 1.0))
         return f"Synchronization bound: of {added_words}, {share} is idle time of the GPU{cause}."
     share = units.percent(min(1 - idle_share, 1.0))
@@ -65,10 +68,13 @@ def explain_growth(
 
 
 def _measure_side(samples: Sequence[Sample]) -> _SideTime | None:
-    """Return the median times of the runs of a side; None if a run has no time of the GPU."""
+    """Return the median times of the runs of a side.
+
+    None if a run has no time of the GPU, or if only some of the runs have a rate of steps.
+    """
     works: list[float] = []
     idles: list[float] = []
-    of_step = True
+    step_runs = 0
     for sample in samples:
         busy = _value_of(sample, "gpu_busy")
         if busy is None:
@@ -79,14 +85,16 @@ def _measure_side(samples: Sequence[Sample]) -> _SideTime | None:
             step_time = 1e9 / rate
             works.append((1 - idle_ratio) * step_time)
             idles.append(idle_ratio * step_time)
+            step_runs += 1
             continue
-        of_step = False
         span = _value_of(sample, "gpu_span")
         if span is None:
             return None
         works.append(busy)
         idles.append(span - busy)
-    return _SideTime(statistics.median(works), statistics.median(idles), of_step)
+    if step_runs not in {0, len(samples)}:
+        return None
+    return _SideTime(statistics.median(works), statistics.median(idles), step_runs > 0)
 
 
 def _value_of(sample: Sample, name: str) -> float | None:
@@ -96,20 +104,57 @@ def _value_of(sample: Sample, name: str) -> float | None:
     return float(measurement.value)
 
 
-def _find_cause(samples_before: Sequence[Sample], samples_after: Sequence[Sample]) -> str:
-    """Return the cause of idle time whose share rose most, as the end of a sentence."""
-    largest_rise = 0.0
-    words = ""
-    for metric in samples_after[0].result.metrics:
+@dataclass(frozen=True)
+class _IdleCause:
+    """A cause of idle time on one side: its share, and its ns of a step or of the recording."""
+
+    share: float
+    time: float
+
+
+def _find_cause(
+    old_causes: Mapping[str, _IdleCause], new_causes: Mapping[str, _IdleCause], idle: float
+) -> str:
+    """Return the cause that grew most as the end of a sentence; `idle` is the added idle time.
+
+    A cause that only one side measured does not count, and could be the largest unless another one
+    has most of the added time.
+    """
+    growths: dict[str, float] = {}
+    for name in old_causes.keys() & new_causes.keys():
+        growths[name] = new_causes[name].time - old_causes[name].time
+    if not growths:
+        return ""
+    name = max(growths, key=lambda name: (growths[name], name))
+    growth = growths[name]
+    if growth <= 0:
+        return ""
+    words = "most of it"
+    if growth <= _MOSTLY * idle:
+        if old_causes.keys() != new_causes.keys():
+            return ""
+        words = "above all"
+    old_share = units.percent(old_causes[name].share)
+    new_share = units.percent(new_causes[name].share)
+    return f", {words} {name} ({old_share} before, {new_share} after)"
+
+
+def _measure_causes(samples: Sequence[Sample], side: _SideTime) -> dict[str, _IdleCause]:
+    """Return the causes of a side's idle time, by the medians of their shares."""
+    idle_ratio = _median_of(samples, "idle_ratio")
+    if idle_ratio is None:
+        return {}
+    whole = side.total
+    if idle_ratio > 0:
+        whole = side.idle / idle_ratio
+    causes: dict[str, _IdleCause] = {}
+    for metric in samples[0].result.metrics:
         if not metric.name.startswith("idle_") or metric.name == "idle_ratio":
             continue
-        old_share = _median_of(samples_before, metric.name) or 0.0
-        new_share = _median_of(samples_after, metric.name)
-        if new_share is not None and new_share - old_share > largest_rise:
-            largest_rise = new_share - old_share
-            shares = f"{units.percent(old_share)} before, {units.percent(new_share)} after"
-            words = f", most of it {metric.name} ({shares})"
-    return words
+        share = _median_of(samples, metric.name)
+        if share is not None:
+            causes[metric.name] = _IdleCause(share, share * whole)
+    return causes
 
 
 def _median_of(samples: Sequence[Sample], name: str) -> float | None:
@@ -130,12 +175,15 @@ def _compare_loads(
     words: list[str] = []
     for part, name in _PARTS.items():
         if part in old_loads and part in new_loads:
-            _, old_share = old_loads[part]
+            old_counter, old_share = old_loads[part]
             counter, new_share = new_loads[part]
             rises[name] = new_share - old_share
             levels[name] = new_share
-            old_words = units.percent(old_share)
-            words.append(f"{counter} {old_words} before, {units.percent(new_share)} after")
+            words.append(f"{old_counter} {units.percent(old_share)} before")
+            new_words = f"{units.percent(new_share)} after"
+            if counter != old_counter:
+                new_words = f"{counter} {new_words}"
+            words.append(new_words)
     if not {"compute", "memory"} <= set(rises):
         return "", ""
     bound = max(rises, key=rises.__getitem__)
