@@ -88,10 +88,16 @@ def _list_fitting(comparisons: Sequence[ResultComparison]) -> list[Pair]:
 def _judge_difference(
     replayed: DispatchReplay, writing: Sequence[WrittenArgument], doubts: ReplayDoubts
 ) -> DispatchReplay:
-    """Return the replay as one that differs, if no doubt about the recorded contents is left."""
+    """Return the replay as one that differs, if no doubt about the recorded contents is left.
+
+    The verdict names the worst output. An output with one recorded content decides nothing, and is
+    named only if no other differs.
+    """
     closest = _list_closest(replayed.comparisons)
     unfit = [comparison for comparison in closest if not comparison.fits]
-    worst = max(unfit or closest, key=_measure_error)
+    lone_names = () if doubts.is_after else doubts.lone_arguments
+    decisive = [comparison for comparison in unfit if comparison.name not in lone_names]
+    worst = max(decisive or unfit or closest, key=_measure_error)
     words = _describe_comparison(worst)
     doubt = _find_doubt(replayed, writing, doubts)
     if doubt:
@@ -108,7 +114,7 @@ def _judge_difference(
         names = ", ".join(doubts.blank_arguments)
         reason = f"the recorded contents of {names} are zeros, perhaps those before the work"
         return _leave_undecided(replayed, f"{words}, but {reason}", _SETTLING)
-    if {comparison.name for comparison in unfit} <= set(doubts.lone_arguments):
+    if not decisive:
         reason = f"one content of {worst.name} was recorded, perhaps that before the work"
         return _leave_undecided(replayed, f"{words}, but {reason}", _SETTLING)
     reading = (
