@@ -63,6 +63,31 @@ def test_each_tick_has_its_lengths_phase_and_time_on_the_gpu() -> None:
     assert costs["reason"].isna().all()
 
 
+def test_times_late_in_a_run_keep_their_nanoseconds() -> None:
+    tables = make_server()
+    late = 1_200_000 * MS + 123_457
+    for name, column in (("steps", "start"), ("gpu_intervals", "start")):
+        tables[name] = tables[name].assign(**{column: tables[name][column] + late})
+    tables["phases"] = make_named_table(("steady", 1_200_000, 31))
+    tables["steps"]["duration"] += 1
+    costs = read_costs(tables)
+    assert costs["start_ms"].tolist() == [1200000.123457, 1200010.123457, 1200020.123457]
+    assert costs["step_ms"].tolist() == [10.000001] * 3
+    file = io.BytesIO()
+    write_step_costs(tables, SHAPE, file)  # pyright: ignore[reportArgumentType]
+    assert b",4,steady,0,1200000.123457,10.000001," in file.getvalue()
+
+
+def test_a_request_of_unknown_prompt_leaves_other_lengths_as_they_are() -> None:
+    tables = make_server()
+    tables["requests"] = table("number prompt_tokens", (0, None), (1, 50))
+    costs = read_costs(tables)
+    assert costs["sequences"].tolist() == [1, 2, 1]
+    assert costs["seq_len"].fillna(-1).tolist() == [-1, 51, 52]
+    tables["requests"] = tables["requests"].iloc[1:]
+    assert read_costs(tables)["seq_len"].fillna(-1).tolist() == [-1, 51, 52]
+
+
 def test_a_run_without_a_gpu_has_a_reason_and_an_empty_time() -> None:
     tables = make_server()
     del tables["gpu_intervals"]

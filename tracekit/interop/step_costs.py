@@ -24,8 +24,9 @@ def write_step_costs(tables: Tables, provenance: Provenance, file: BinaryIO) -> 
     """Write a row for each step of the steady phase, in the order of their starts.
 
     `seq_len` is the mean length of the sequences that got a token in the step, the new one
-    included; `sequences` is their number. `phase` is ramp, steady or tail of a server, else that of
-    the workload. `gpu_ms` is empty where no time of the GPU is known, with the `reason`.
+    included, of those with a known prompt; `sequences` is the number of all. `phase` is ramp,
+    steady or tail of a server, else that of the workload. `gpu_ms` is empty where no time of the
+    GPU is known, with the `reason`.
 
     Raises:
         InputError: The run has no steps.
@@ -51,7 +52,12 @@ def write_step_costs(tables: Tables, provenance: Provenance, file: BinaryIO) -> 
         **_measure_gpu(starts, ends, given_tables),
     }
     frame = pd.DataFrame({name: columns.get(name) for name in COLUMNS}, index=ordered_steps.index)
-    file.write(frame.to_csv(index=False, float_format="%.6g").encode())
+    file.write(frame.to_csv(index=False, float_format=_format_number).encode())
+
+
+def _format_number(value: object) -> str:
+    """Return a float with six digits after the point, of which milliseconds need all."""
+    return f"{value:.6f}".rstrip("0").rstrip(".")
 
 
 def _list_shape(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,13 +92,20 @@ def _measure_sequences(
     lengths = tokens["request"].map(prompts).to_numpy(dtype=np.float64) + tokens["index"] + 1
     ordered = tokens.assign(length=lengths).sort_values("time", kind="stable")
     times = ordered["time"].to_numpy(dtype=np.int64)
-    sums = np.concatenate(([0.0], np.cumsum(ordered["length"].to_numpy(dtype=np.float64))))
+    sums = _sum_up(ordered["length"].fillna(0.0))
+    known_counts = _sum_up(ordered["length"].notna())
     first_places = np.searchsorted(times, starts, side="right")
     last_places = np.searchsorted(times, ends, side="right")
-    counts = last_places - first_places
     with np.errstate(invalid="ignore"):
-        means = (sums[last_places] - sums[first_places]) / counts
-    return {"sequences": counts, "seq_len": means}
+        means = (sums[last_places] - sums[first_places]) / (
+            known_counts[last_places] - known_counts[first_places]
+        )
+    return {"sequences": last_places - first_places, "seq_len": means}
+
+
+def _sum_up(values: "pd.Series[Any]") -> "np.ndarray[Any, np.dtype[np.float64]]":
+    """Return the sum of the values before each place, and at last of all."""
+    return np.concatenate(([0.0], np.cumsum(values.to_numpy(dtype=np.float64))))
 
 
 def _measure_activities(
