@@ -102,6 +102,7 @@ def test_senseless_shapes_are_refused(tracekit: Any) -> None:
         ("--name M4 --measure", "--measure is of this machine"),
         ("--q-heads 3", "3 q heads cannot be shared out among 8 kv heads"),
         ("--head-dim 9000", "no head size 9000"),
+        ("--model m --decode inf", "--decode must be a number of tokens a second, not inf"),
         ("--context 33", "33 tokens does not fill blocks of 32"),
     ):
         assert_error(tracekit("bench", "chip", *arguments.split()), 2, words)

@@ -1,5 +1,6 @@
 """`bench chip`: the limits of this machine's chip, and the launch of attention for a shape."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
@@ -149,6 +150,9 @@ def _take_rates(
         return None
     if model is None:
         raise UsageError("--decode and --prefill are rates of a model.", hint="Give --model.")
+    for option_name, rate in (("--decode", decode), ("--prefill", prefill)):
+        if rate is not None and not math.isfinite(rate):
+            raise UsageError(f"{option_name} must be a number of tokens a second, not {rate}.")
     return model_rates.ModelRates(model, decode, prefill, tool)
 
 

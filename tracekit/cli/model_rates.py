@@ -33,7 +33,7 @@ class ModelRates:
         bits = None
         if config is not None:
             name = config.name
-            bits = int(config.weight_bits)
+            bits = config.bits or None
         if self.prefill is not None:
             yield published.judge_rate(
                 self.prefill, "prefill", chip=chip, model=name, bits=bits, tool=self.tool

@@ -115,8 +115,13 @@ def test_a_file_that_is_not_of_a_model_is_refused(tmp_path: Path) -> None:
         ("[]", "is not a JSON object"),
         ('{"hidden_size": 4}', "has no num_hidden_layers"),
         (json.dumps({**LLAMA, "hidden_size": "4096"}), "has no hidden_size"),
+        ("[" * 100_000, "is nested too deeply"),
     ):
         file = tmp_path / "config.json"
         file.write_text(text)
         with pytest.raises(InputError, match=words):
             read_config(file)
+    file.unlink()
+    file.mkdir()
+    with pytest.raises(InputError, match="is a folder"):
+        read_config(file)

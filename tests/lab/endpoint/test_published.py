@@ -6,7 +6,7 @@ import pytest
 
 from tracekit.analysis.result import Better, Measurement, Result
 from tracekit.base.recording import Provenance
-from tracekit.cli.model_rates import describe_printed_rates
+from tracekit.cli.model_rates import ModelRates, describe_printed_rates
 from tracekit.lab.endpoint.model_memory import ModelConfig
 from tracekit.lab.endpoint.published import (
     describe_judgement,
@@ -85,6 +85,12 @@ def test_rates_of_the_same_tool_are_preferred() -> None:
         54, "decode", chip="Apple M4 Max", model="Qwen3-8B", bits=4, tool="mlx_lm"
     )
     assert describe_judgement(judgement) == "within the published 54 tokens/s of mlx_lm"
+
+
+def test_a_rate_is_judged_by_the_bits_without_those_of_groups() -> None:
+    config = replace(QWEN, name="Qwen3-8B-3bit", weight_bits=4.0, bits=3)
+    (judgement,) = ModelRates("m", decode=60).judge("Apple M4 Max", config)
+    assert judgement.reason == "nobody published the decode of Qwen3-8B with 3 bits on Apple M4 Max"
 
 
 @pytest.mark.parametrize(

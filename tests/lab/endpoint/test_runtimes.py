@@ -19,6 +19,7 @@ from tracekit.lab.endpoint.runtimes import (
     RuntimeEffort,
     RuntimeRow,
     RuntimeSample,
+    compare_runtimes,
     estimate_runtime,
     parse_runtime,
 )
@@ -139,6 +140,14 @@ def test_memory_is_shown_by_phase_and_component(tmp_path: Path) -> None:
         *("weights", "KV cache", "activations", "all", "other")
     ]
     assert estimate_runtime(Runtime("b", ("x",), "none"), RuntimeEffort()) is None
+
+
+def test_memory_is_estimated_before_the_first_round(tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text('{"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}')
+    runtime = Runtime("a", ("no-such-program-of-anybody",), str(tmp_path))
+    compared = compare_runtimes([runtime], RuntimeEffort(), progress=lambda _: config.unlink())
+    assert compared.rows[0].estimate is not None
 
 
 def test_a_sample_belongs_to_the_phase_in_which_it_was_taken() -> None:

@@ -48,6 +48,7 @@ class ModelConfig:
         has_tied_embeddings: Whether the last layer takes the weights of the first.
         item_bits: Bits of an element of activations, norms and cache.
         weight_bits: Bits of a weight, those of its group included.
+        bits: Bits of a weight without those of its group; 0 if they are not known.
         quantization: In words, empty if there is none.
         full_layers, sliding_layers: Layers that keep all tokens, or those of `window`.
         compressed: Elements that a token keeps in a layer, if keys and values are compressed.
@@ -74,6 +75,7 @@ class ModelConfig:
     compressed: int | None
     weight_files: int
     weight_bytes: int
+    bits: int = 0
 
     @property
     def parameters(self) -> int | None:
@@ -149,16 +151,25 @@ def _cache_folder() -> Path:
 def read_config(path: Path) -> ModelConfig:
     """Read a `config.json` and the sizes of the weights next to it, or a GGUF file.
 
-    Raises InputError if it is not that of a decoder.
+    Raises InputError if it is not that of a decoder, or cannot be read.
     """
-    if path.suffix == gguf.SUFFIX:
-        return _read_gguf(path)
     try:
-        document = msgspec.json.decode(files.read_input(path))
+        if path.suffix == gguf.SUFFIX:
+            return _read_gguf(path)
+        return _read_json(path)
     except FileNotFoundError:
         raise InputError(f"{path} does not exist.") from None
+    except OSError as error:
+        raise files.unreadable(path, error) from error
+
+
+def _read_json(path: Path) -> ModelConfig:
+    try:
+        document = msgspec.json.decode(files.read_input(path))
     except msgspec.MsgspecError as error:
         raise InputError(f"{path} is not JSON: {error}.") from error
+    except RecursionError:
+        raise InputError(f"{path} is nested too deeply.") from None
     if not isinstance(document, dict):
         raise InputError(f"{path} is not a JSON object.")
     text_config = document.get("text_config")
@@ -202,6 +213,7 @@ def _read_gguf(path: Path) -> ModelConfig:
         config,
         name=path.stem,
         weight_bits=bits,
+        bits=int(bits),
         quantization=f"{bits:.3g} bits a weight on average",
         weight_files=1,
         weight_bytes=size,
@@ -218,7 +230,7 @@ def _make_config(values: dict[str, Any], path: Path) -> ModelConfig:
     if experts:
         inner = numbers.choose("moe_intermediate_size") or inner
     item_bits = _ITEM_BITS.get(str(values.get("torch_dtype") or values.get("dtype")), 16)
-    weight_bits, quantization = _read_quantization(values, item_bits)
+    bits, weight_bits, quantization = _read_quantization(values, item_bits)
     full_layers, sliding_layers = _count_layers(values, layers)
     compressed = None
     if rank := numbers.choose("kv_lora_rank"):
@@ -245,6 +257,7 @@ def _make_config(values: dict[str, Any], path: Path) -> ModelConfig:
         compressed=compressed,
         weight_files=len(weights),
         weight_bytes=sum(file.stat().st_size for file in weights),
+        bits=bits,
     )
 
 
@@ -282,18 +295,18 @@ def _name_model(path: Path) -> str:
     return folder.name
 
 
-def _read_quantization(values: dict[str, Any], item_bits: int) -> tuple[float, str]:
-    """Return the bits of a weight with those of its group, and the quantization in words."""
+def _read_quantization(values: dict[str, Any], item_bits: int) -> tuple[int, float, str]:
+    """Return the bits of a weight, those with its group, and the quantization in words."""
     settings = values.get("quantization") or values.get("quantization_config")
     if not isinstance(settings, dict) or not isinstance(settings.get("bits"), int):
-        return float(item_bits), ""
+        return item_bits, float(item_bits), ""
     bits = settings["bits"]
     group = settings.get("group_size")
     if not isinstance(group, int) or group < 1:
-        return float(bits), f"{bits} bits"
+        return bits, float(bits), f"{bits} bits"
     mode = settings.get("mode", "affine")
     group_bits = _AFFINE_BITS if mode == "affine" else _SCALE_BITS
-    return bits + group_bits / group, f"{bits} bits in groups of {group}"
+    return bits, bits + group_bits / group, f"{bits} bits in groups of {group}"
 
 
 def _count_layers(values: dict[str, Any], layers: int) -> tuple[int, int]:

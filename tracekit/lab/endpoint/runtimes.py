@@ -217,8 +217,10 @@ def compare_runtimes(
 ) -> ComparedRuntimes:
     """Measure each runtime in each round, in turn; a runtime that fails is left out from then on.
 
-    An interruption keeps the rounds so far.
+    An interruption keeps the rounds so far. The memory is estimated first, so that no error of it
+    loses a measurement.
     """
+    estimates = [estimate_runtime(runtime, effort) for runtime in runtimes]
     samples: dict[int, list[RuntimeSample]] = {place: [] for place in range(len(runtimes))}
     reasons: dict[int, str] = {}
     interrupted = False
@@ -238,9 +240,10 @@ def compare_runtimes(
     rows: list[RuntimeRow] = []
     for place, runtime in enumerate(runtimes):
         reason = reasons.get(place, "")
-        estimate = estimate_runtime(runtime, effort)
         command = list(runtime.command)
-        row = RuntimeRow(runtime.name, runtime.model, command, samples[place], reason, estimate)
+        row = RuntimeRow(
+            runtime.name, runtime.model, command, samples[place], reason, estimates[place]
+        )
         rows.append(row)
     facts = machine.describe()
     return ComparedRuntimes(effort, rows, list(_doubts(rows)), facts, date, interrupted)
