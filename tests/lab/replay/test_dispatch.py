@@ -30,6 +30,7 @@ from tracekit.base import InconclusiveError, InputError, UsageError
 from tracekit.lab.msl.emulation import generated
 from tracekit.lab.replay import DispatchReplay, ReplayChoices, ReplayOutcome, replay_dispatch
 from tracekit.lab.verification.metal_file import LaunchWords
+from tracekit.lab.verification.verify import ProofOutcome
 
 pytestmark = EMULATED
 
@@ -251,6 +252,38 @@ def test_one_content_of_a_buffer_that_is_read_and_written_decides_nothing(
     replay = replayed(make_capture(ADD, COUNTED))
     assert replay.outcome is ReplayOutcome.UNDECIDED
     assert "depends on the earlier contents of out" in replay.verdict
+
+
+SCATTER = "out[int(out[128 + i])] = i; out[i] = 1;"
+SCATTERED = struct.pack("<128f", *[1] * 96, *range(96, 128)) + struct.pack("<128f", *range(128))
+OUTSIDE = struct.pack("<128f", *range(128)) + struct.pack("<128f", *[-20_000] * 128)
+
+
+@pytest.mark.parametrize(("count", "outcome"), [(1, "agrees"), (2, "not decided")])
+def test_a_state_with_indices_outside_the_buffers_is_not_a_start(
+    replayed: Replayed, count: int, outcome: str
+) -> None:
+    body = SCATTER.replace("= 1", f"= {count}")
+    replay = replayed(record_by_command_buffer(make_capture(body, OUTSIDE), SCATTERED))
+    assert replay.outcome == outcome, replay.verdict
+    assert {comparison.start for comparison in replay.comparisons} == {"objects"}
+    if count == 2:
+        assert replay.verdict.endswith(
+            "but the result depends on the earlier contents of out, and the kernel can start from "
+            "one recorded state only, of before or after the work."
+        )
+
+
+def test_an_index_of_unwritten_threadgroup_memory_is_a_defect(replayed: Replayed) -> None:
+    body = "if (as_type<int>(tile[31 - lane]) == 0) out[int(i) - 20000] = 1; out[i] = 2;"
+    replay = replayed(make_capture(body))
+    assert replay.outcome is ReplayOutcome.DEFECT
+    (written,) = [verdict for verdict in replay.verdicts if verdict.outcome is ProofOutcome.DEFECT]
+    assert written.detail == (
+        "if threadgroup memory that was never written is zeros: probe.metal: threadgroup (0,0,0): "
+        "access of 4 bytes at offset -80000 of buffer 'out' (1024 bytes) by thread 0 at "
+        "probe.metal:7:61"
+    )
 
 
 def test_a_difference_decides_nothing_if_another_dispatch_writes_too(replayed: Replayed) -> None:

@@ -138,8 +138,8 @@ def _find_doubt(
     if dependent and len({comparison.start for comparison in replayed.comparisons}) == 1:
         names = ", ".join(dependent)
         return (
-            f"the result depends on the earlier contents of {names}, which were recorded once: "
-            "before or after the work"
+            f"the result depends on the earlier contents of {names}, and the kernel can start from "
+            "one recorded state only, of before or after the work"
         )
     return ""
 

@@ -13,7 +13,7 @@ from tracekit.lab.msl.edits import KernelText
 from tracekit.lab.msl.program import Array, KernelProgram, Launched, Statistics, ThreadOrder
 from tracekit.lab.msl.signature import Parameter
 from tracekit.lab.replay.documents import DispatchModel, ResultComparison, WrittenArgument
-from tracekit.lab.replay.memory import DispatchMemory, Octets
+from tracekit.lab.replay.memory import DispatchMemory, Octets, RecordedState
 from tracekit.lab.verification.metal_file import LaunchWords
 from tracekit.lab.verification.verify import (
     DEFECT,
@@ -187,10 +187,23 @@ class DispatchLauncher:
         except KernelError:
             return None
 
+    def _run_from(self, state: RecordedState, *, fill: int = _ONES) -> dict[str, Array]:
+        """Run from a state; watched first, because it may have indices outside the buffers."""
+        self._run(state.copy_contents(), fill=fill, watched=True)
+        return self._run(state.copy_contents(), fill=fill)[0]
+
     def judge_threadgroup_memory(self) -> ProofVerdict:
         """Judge whether the result depends on threadgroup memory that was never written."""
         state = self.memory.states[0]
-        results, _ = self._run(state.copy_contents(), fill=_ZERO)
+        try:
+            results = self._run_from(state, fill=_ZERO)
+        except KernelError as error:
+            reason = error.message.splitlines()[0].rstrip(":.")
+            return ProofVerdict(
+                Question.WRITTEN,
+                DEFECT,
+                f"if threadgroup memory that was never written is zeros: {reason}",
+            )
         for name, result in self._results[state.name].items():
             differs = (_rows_of_bytes(result) != _rows_of_bytes(results[name])).any(axis=1)
             if differs.any():
@@ -203,12 +216,18 @@ class DispatchLauncher:
         return ProofVerdict(Question.WRITTEN, PASSED, "the same with other threadgroup memory")
 
     def compare(self, effects: Sequence[DispatchEffect]) -> tuple[ResultComparison, ...]:
-        """Compare the result from each recorded state with each recorded state."""
+        """Compare the result from each recorded state with each recorded state.
+
+        A state from which the kernel leaves its buffers, or does not end, is not one of before it.
+        """
         program = self._compile()
         comparisons: list[ResultComparison] = []
         for start in self.memory.states:
             if start.name not in self._results:
-                self._results[start.name] = self._run(start.copy_contents())[0]
+                try:
+                    self._results[start.name] = self._run_from(start)
+                except KernelError:
+                    continue
             for recorded in self.memory.states:
                 expected = self.memory.bind(program, recorded.contents)
                 for effect in effects:
