@@ -56,6 +56,34 @@ kernel void sums(device const float* x [[buffer(0)]], device float* out [[buffer
   out[lane] = sum;
 }
 """
+# a trace that puts a blit encoder on the channel of compute, as those of an M1 do
+_COPIES = """<?xml version="1.0"?>
+<trace-query-result><node xpath='//trace-toc[1]/run[1]/data[1]/table[1]'>
+<schema name="metal-gpu-intervals">
+<col><mnemonic>start</mnemonic><name>Creation</name>
+<engineering-type>start-time</engineering-type></col>
+<col><mnemonic>duration</mnemonic><name>Duration</name>
+<engineering-type>duration</engineering-type></col>
+<col><mnemonic>channel-name</mnemonic><name>Channel Name</name>
+<engineering-type>gpu-channel-name</engineering-type></col>
+<col><mnemonic>event-label</mnemonic><name>Label</name>
+<engineering-type>formatted-label</engineering-type></col>
+<col><mnemonic>process</mnemonic><name>Process</name>
+<engineering-type>process</engineering-type></col></schema>
+<row><start-time id="1" fmt="00:00.001">1000000</start-time>
+<duration id="2" fmt="2 ms">2000000</duration>
+<gpu-channel-name id="3" fmt="Compute">Compute</gpu-channel-name>
+<formatted-label id="4" fmt="Command Buffer 0:Compute Command 0"><string id="5"
+fmt="Command Buffer 0:Compute Command 0">Command Buffer 0:Compute Command 0</string>
+</formatted-label>
+<process id="6" fmt="decode (77)"><pid id="7" fmt="77">77</pid></process></row>
+<row><start-time id="8" fmt="00:00.004">4000000</start-time>
+<duration id="9" fmt="300 µs">300000</duration><gpu-channel-name ref="3"/>
+<formatted-label id="10" fmt="Command Buffer 0:Blit Command 0"><string id="11"
+fmt="Command Buffer 0:Blit Command 0">Command Buffer 0:Blit Command 0</string>
+</formatted-label><process ref="6"/></row>
+</node></trace-query-result>
+"""
 _SERVER = """
 import sys, time
 sys.path.insert(0, {harness!r})
@@ -81,6 +109,8 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         (home / name).chmod(0o755)
     sums = home / "sums.metal"
     sums.write_text(_SUMS)
+    copies = home / "copies.xml"
+    copies.write_text(_COPIES)
     server = home / "server.py"
     server.write_text(_SERVER.format(harness=str(TESTS / "harness")))
     model = home / "tiny-4bit"
@@ -95,6 +125,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "HOME": home,
         "QWEN": qwen,
         "SUMS": sums,
+        "COPIES": copies,
         "OUT": output,
         "SERVER": server,
         "MODEL": model,

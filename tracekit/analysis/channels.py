@@ -5,6 +5,7 @@ fragment). Pieces of one channel that always take equally long, at the same plac
 are most likely one kernel on data of one size: such a group replaces a name.
 """
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -17,6 +18,7 @@ from tracekit.analysis.work_names import is_unnamed
 
 BLIT = "blit"
 """A part of the name of a channel of copies and fills, in lower case."""
+_BLIT_LABEL = re.compile(r"\bblit command \d", re.IGNORECASE)
 ALIKE = 0.15
 """Lengths whose 10th and 90th percentile lie no farther apart than this are equal; of the median.
 
@@ -31,6 +33,23 @@ _CHANNEL_COLUMNS = (
     "bytes",
 )
 _GROUP_COLUMNS = ("channel", "kernel", "pieces", "time", "share", "length", "each", "place")
+
+
+def is_on_blit_channel(intervals: pd.DataFrame) -> NDArray[np.bool_]:
+    """Return whether each row ran on a channel for copies and fills."""
+    codes, names = text_codes(intervals, "channel", "")
+    is_blit = np.array([BLIT in name.lower() for name in names], np.bool_)
+    return is_blit[codes]
+
+
+def is_labelled_blit(intervals: pd.DataFrame) -> NDArray[np.bool_]:
+    """Return whether the default label of each row says that it is a copy or a fill.
+
+    Some traces put blit encoders on the channel of compute; there, only labels tell them apart.
+    """
+    codes, names = text_codes(intervals, "label", "")
+    is_blit = np.array([bool(_BLIT_LABEL.search(name)) for name in names], np.bool_)
+    return is_blit[codes]
 
 
 def channels_table(gpu: Device, loop: Window) -> pd.DataFrame:

@@ -59,11 +59,17 @@ def test_only_the_targets_intervals_count() -> None:
         assert measure_tables(name, gpu_intervals=frame) == pytest.approx(value)
 
 
-def test_the_time_of_copies_is_that_of_the_blit_channel() -> None:
+def test_copies_have_a_channel_or_a_label_of_their_own() -> None:
     work = intervals([(0, 10), (20, 5), (22, 5)], [(0, 100)])
+    with pytest.raises(Unavailable, match="no blit channel, and no label of the target says"):
+        measure_tables("copy_time", gpu_intervals=work)
+    work["channel"] = ["Compute", "Compute", "Compute", "Blit"]
     assert measure_tables("copy_time", gpu_intervals=work) == 0
     work["channel"] = ["Compute", "Blit", "Blit", "Blit"]
     assert measure_tables("copy_time", gpu_intervals=work) == 7
+    work["channel"] = "Compute"
+    work["label"] = ["paged", "Command Buffer 0:Blit Command 0", "paged", "Blit Command 0"]
+    assert measure_tables("copy_time", gpu_intervals=work) == 5
 
 
 @pytest.mark.parametrize("name", OF_THE_SPAN)

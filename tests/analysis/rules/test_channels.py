@@ -18,7 +18,8 @@ def pieces(*rows: tuple[int, int, str], size: int = 0) -> pd.DataFrame:
     frame = pd.DataFrame(rows, columns=pd.Index(["start", "duration", "channel"]))
     frame[["start", "duration"]] *= US
     frame["duration"] = frame["duration"].astype("Int64")
-    cells: dict[str, Any] = {"target": True, "clock": "gpu", "label": "Blit Command 0"}
+    labels = frame["channel"] + " Command 0"
+    cells: dict[str, Any] = {"target": True, "clock": "gpu", "label": labels}
     numbers = pd.array(frame["start"] // STEP + 1, dtype="UInt64")
     return frame.assign(**cells, bytes=size, start_latency=1, command_buffer=numbers)
 
@@ -81,14 +82,22 @@ def test_copies_are_recognized_by_number_length_and_bandwidth() -> None:
 
 
 def test_copies_at_the_beginning_alone_are_a_load() -> None:
-    frame = steps_with(6_000)
+    frame = steps_with(6_000).assign(label="")
     late = (frame["channel"] == "Blit") & (frame["start"] > 10 * STEP)
     assert not judge_copies(frame.assign(channel=frame["channel"].mask(late, "Compute")))
 
 
+def test_copies_on_the_channel_of_compute_have_a_label() -> None:
+    frame = steps_with(6_000).assign(channel="Compute")
+    [finding] = judge_copies(frame)
+    assert finding.fact("channel") == "Compute (labelled Blit Command)"
+    assert finding.fact("device_share") == pytest.approx(0.6)
+    assert not judge_copies(frame.assign(label="paged"))
+
+
 @pytest.mark.parametrize("channel", ["Compute", "Vertex", "Fragment"])
 def test_other_channels_are_not_copies(channel: str) -> None:
-    frame = steps_with(6_000)
+    frame = steps_with(6_000).assign(label="")
     assert not judge_copies(frame.assign(channel=frame["channel"].replace("Blit", channel)))
 
 

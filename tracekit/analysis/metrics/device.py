@@ -6,7 +6,7 @@ Counters are device-wide; samples in which other processes used the GPU do not c
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.channels import BLIT
+from tracekit.analysis.channels import is_labelled_blit, is_on_blit_channel
 from tracekit.analysis.counters import CounterKind, Group, highest, mean_of
 from tracekit.analysis.inject import Metric, Unavailable, metric
 from tracekit.analysis.intervals import busy, clip, spans
@@ -51,10 +51,17 @@ def gpu_idle_ratio(gpu: Device) -> float:
 
 @metric("ns", Better.LOWER)
 def copy_time(gpu: Device) -> int:
-    """Time in which the GPU's blit channel ran for the target: copies and fills of memory."""
-    rows = gpu.target_intervals
-    is_copy = rows["channel"].astype(str).str.lower().str.contains(BLIT, regex=False)
-    return busy(*spans(rows[is_copy]))
+    """Time in which copies and fills of memory ran for the target: its blit work.
+
+    They are on a blit channel, or their label says "Blit Command".
+    """
+    work = gpu.target_intervals
+    is_copy = is_on_blit_channel(work) | is_labelled_blit(work)
+    if not is_copy.any() and not is_on_blit_channel(gpu.intervals).any():
+        raise Unavailable(
+            "the trace has no blit channel, and no label of the target says `Blit Command`."
+        )
+    return busy(*spans(work[is_copy]))
 
 
 @metric("count")

@@ -1,8 +1,9 @@
-"""`blit-copies`: copies on the blit channel take a large part of the device's time."""
+"""`blit-copies`: copies by blit encoders take a large part of the device's time."""
 
+import numpy as np
 import pandas as pd
 
-from tracekit.analysis.channels import BLIT, channels_table
+from tracekit.analysis.channels import BLIT, channels_table, is_labelled_blit, is_on_blit_channel
 from tracekit.analysis.intervals import spans
 from tracekit.analysis.iterations import Loop, unit
 from tracekit.analysis.levers import Mechanism
@@ -22,14 +23,14 @@ def blit_copies(
     *,
     limit: float = 0.10,
 ) -> Findings:
-    """Copies on the blit channel take a large part of the device's time.
+    """Copies by blit encoders take a large part of the device's time.
 
     What it looks for:
-        The time in which the target's blit channel works and no other channel of the device works
-        for the target. Copies that run at the same time as other work cost little and do not count.
-        It fires when this time is more than `limit` of the device's time for the target (10 %),
-        throughout the loop. It needs no names. A loop that a display or a timer paces has no time
-        to save.
+        The time in which the target's blit channel works, or work labelled "Blit Command" on any
+        channel, and nothing else of the device works for the target. Copies that run at the same
+        time as other work cost little and do not count. It fires when this time is more than
+        `limit` of the device's time for the target (10 %), throughout the loop. A loop that a
+        display or a timer paces has no time to save.
 
     Why it matters:
         A copy computes nothing that the program needs, and a blit encoder separates the compute
@@ -41,7 +42,10 @@ def blit_copies(
     When it abstains:
         When the recording has no intervals of the target, and when a CPU did the work.
     """
-    if loop.paced or not _has_blits(gpu):
+    if loop.paced:
+        return
+    gpu = _separate_copies(gpu)
+    if not is_on_blit_channel(gpu.target_intervals).any():
         return
     channels = channels_table(gpu, loop)
     channel_names = channels["channel"].str.lower()
@@ -98,12 +102,15 @@ def blit_copies(
         )
 
 
-def _has_blits(gpu: Device) -> bool:
-    """Return whether the target has a channel for copies; most programs have none."""
-    if "channel" not in gpu.target_intervals:
-        return False
-    names = gpu.target_intervals["channel"].dropna().unique()
-    return any(BLIT in str(name).lower() for name in names)
+def _separate_copies(gpu: Device) -> Device:
+    """Give copies that share a channel with other work a channel of their own."""
+    work = gpu.target_intervals
+    is_labelled = is_labelled_blit(work) & ~is_on_blit_channel(work)
+    if "channel" not in work or not is_labelled.any():
+        return gpu
+    names = work["channel"].astype("object")
+    own_names = names.astype(str) + " (labelled Blit Command)"
+    return Device(gpu.intervals, work.assign(channel=np.where(is_labelled, own_names, names)))
 
 
 def _measure_copy_rate(
