@@ -93,6 +93,38 @@ def test_files_of_weights_are_weighed(tmp_path: Path) -> None:
     assert judge_fit(3 << 30, 1 << 30) == "no: 2 GiB too much"
 
 
+def test_weights_are_not_weighed_twice_or_in_part(tmp_path: Path) -> None:
+    index = tmp_path / "model.safetensors.index.json"
+    for name in ("consolidated", "model-00001-of-00002", "model-00002-of-00002"):
+        (tmp_path / f"{name}.safetensors").write_bytes(b"x" * 1000)
+    assert read(tmp_path, LLAMA).size_of("weights") == 2000
+    listed = {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}
+    index.write_text(json.dumps({"weight_map": listed}))
+    assert read(tmp_path, LLAMA).size_of("weights") == 2000
+    part = tmp_path / "model-00002-of-00002.safetensors"
+    part.unlink()
+    part.symlink_to("nowhere")
+    for text, reason in (
+        (index.read_text(), "model-00002-of-00002.safetensors is missing"),
+        (None, "model-00002-of-00002.safetensors is missing"),
+        ('{"weight_map": {"a": "../a.safetensors"}}', "'../a.safetensors', which is not in this"),
+        ('{"weight_map": []}', "model.safetensors.index.json lists no files"),
+        ("{", "model.safetensors.index.json cannot be read"),
+    ):
+        index.unlink(missing_ok=True)
+        if text is not None:
+            index.write_text(text)
+        computed = read(tmp_path, LLAMA).parts[0]
+        assert computed.size == 2 * 8_030_261_248, (text, reason)
+        assert reason in computed.how, (text, reason)
+        unknown = read(tmp_path, {**LLAMA, "kv_lora_rank": 512}).parts[0]
+        assert unknown.size is None, (text, reason)
+        assert reason in unknown.how, (text, reason)
+    part.unlink()
+    index.unlink()
+    assert "1 of 2 files of weights are missing" in read(tmp_path, LLAMA).parts[0].how
+
+
 def test_a_model_is_found_by_folder_file_and_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

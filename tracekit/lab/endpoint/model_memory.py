@@ -17,7 +17,7 @@ file the metadata are read; its KV cache is taken to have 16 bits, llama.cpp's d
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ import msgspec
 
 from tracekit.base import InputError, files, units
 from tracekit.lab.endpoint import gguf
+from tracekit.lab.endpoint.model_weights import find_weights
 
 CONFIG = "config.json"
 PIECE = 2048
@@ -49,6 +50,7 @@ class ModelConfig:
         item_bits: Bits of an element of activations, norms and cache.
         weight_bits: Bits of a weight, those of its group included.
         bits: Bits of a weight without those of its group; 0 if they are not known.
+        reasons: Why something is not known, by what it is: `files`.
         quantization: In words, empty if there is none.
         full_layers, sliding_layers: Layers that keep all tokens, or those of `window`.
         compressed: Elements that a token keeps in a layer, if keys and values are compressed.
@@ -76,6 +78,7 @@ class ModelConfig:
     weight_files: int
     weight_bytes: int
     bits: int = 0
+    reasons: dict[str, str] = field(default_factory=dict)
 
     @property
     def parameters(self) -> int | None:
@@ -235,7 +238,10 @@ def _make_config(values: dict[str, Any], path: Path) -> ModelConfig:
     compressed = None
     if rank := numbers.choose("kv_lora_rank"):
         compressed = rank + numbers.choose("qk_rope_head_dim")
-    weights = sorted(path.parent.glob("*.safetensors"))
+    reasons: dict[str, str] = {}
+    weights = find_weights(path.parent)
+    if weights.reason:
+        reasons["files"] = weights.reason
     return ModelConfig(
         name=_name_model(path),
         layers=layers,
@@ -255,9 +261,10 @@ def _make_config(values: dict[str, Any], path: Path) -> ModelConfig:
         sliding_layers=sliding_layers,
         window=numbers.choose("sliding_window"),
         compressed=compressed,
-        weight_files=len(weights),
-        weight_bytes=sum(file.stat().st_size for file in weights),
+        weight_files=weights.count,
+        weight_bytes=weights.size,
         bits=bits,
+        reasons=reasons,
     )
 
 
@@ -336,9 +343,12 @@ def _weigh(model: ModelConfig) -> MemoryPart:
         return MemoryPart("weights", model.weight_bytes, "the size of its files")
     parameters = model.parameters
     if parameters is None:
-        return MemoryPart("weights", None, "compressed attention, and no file of weights")
+        missing = model.reasons.get("files", "no file of weights")
+        return MemoryPart("weights", None, f"compressed attention, and {missing}")
     bits = (parameters - model.norms) * model.weight_bits + model.norms * model.item_bits
     words = f"{units.quantity(parameters, 'parameters')} of {model.weight_bits:g} bits"
+    if "files" in model.reasons:
+        words += f"; {model.reasons['files']}"
     return MemoryPart("weights", round(bits / 8), words)
 
 
