@@ -166,6 +166,14 @@ def test_incomplete_requests_are_reported_as_unfinished() -> None:
     assert rig.engine.is_exhausted()
 
 
+def test_requests_that_still_wait_count_with_their_wait_so_far() -> None:
+    rig = Rig((0, 4, 50), (1, 4, 50), (2, 4, 50), slots=1)
+    rig.run(until=rig.begun + 30 * MS)
+    end = rig.device.time - rig.begun
+    assert rig.results["waiting_at_the_end"].value == 2
+    assert rig.results["queue_wait_p50"].value == end - 2 * MS
+
+
 def test_an_arrival_that_was_due_but_not_seen_counts_as_unfinished() -> None:
     rig = Rig((0, 4, 9), (5, 4, 9), (900, 4, 9), prefill=20 * MS)
     rig.tick()

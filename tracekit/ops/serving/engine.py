@@ -336,7 +336,8 @@ class Engine:
     def finish(self) -> dict[str, float | Measured]:
         """End the run; return waits, and how many arrivals were still to come.
 
-        Those are how late arrivals were seen, and how long admitted requests were in the queue.
+        Those are how late arrivals were seen, and how long requests were in the queue. Requests
+        that are `waiting_at_the_end` count with their wait so far, the least that it can be.
         Requests that were due but not seen are taken now, and reported as unfinished.
         """
         moment = self._clock.now()
@@ -344,15 +345,22 @@ class Engine:
         self._unseen = self._take_due(moment)
         late = [moment - sequence.scheduled for sequence in self._unseen]
         self._lateness += late
-        remaining_requests = float(len(self._coming))
+        waiting_requests = (*self._scheduler.waiting, *self._unseen)
+        waits = [
+            moment - sequence.scheduled
+            for sequence in waiting_requests
+            if not self._scheduler.refusal(sequence.job)
+        ]
+        queue_waits = self._queue_waits + waits
         results: dict[str, float | Measured] = {
-            "arrivals_after_the_end": Measured(remaining_requests, "count", "neither")
+            "arrivals_after_the_end": Measured(float(len(self._coming)), "count", "neither"),
+            "waiting_at_the_end": Measured(float(len(waits)), "count", "lower"),
         }
         for name, percent in (("p50", 50), ("p99", 99), ("max", 100)):
             lateness = _percentile(self._lateness, percent, "no request arrived")
             results[f"arrival_lateness_{name}"] = lateness
         for name, percent in (("p50", 50), ("p99", 99)):
-            wait = _percentile(self._queue_waits, percent, "no request was admitted")
+            wait = _percentile(queue_waits, percent, "no request arrived")
             results[f"queue_wait_{name}"] = wait
         return results
 
