@@ -96,6 +96,19 @@ def test_a_run_without_a_gpu_has_a_reason_and_an_empty_time() -> None:
     assert costs["reason"].str.contains("gpu_intervals").all()
 
 
+def test_a_step_that_the_trace_of_the_gpu_does_not_cover_has_a_reason() -> None:
+    tables = make_server()
+    ticks = [(10 * place, 10, "steady", 1, place, "") for place in range(5)]
+    tables["steps"] = table("start duration phase tokens index variant", *ticks)
+    tables["gpu_intervals"] = intervals(
+        [(15 * MS, 3 * MS), (22 * MS, 2 * MS)], other_times=[(31 * MS, MS)]
+    )
+    costs = read_costs(tables)
+    assert costs["gpu_ms"].fillna(-1).tolist() == [-1, -1, 2, -1, -1], "the second one is cut"
+    assert costs["reason"].isna().tolist() == [False, False, True, False, False]
+    assert costs["reason"][0] == "the GPU trace covers 15.000000 to 32.000000 ms alone."
+
+
 def test_a_workload_that_serves_nobody_has_its_own_phase() -> None:
     tables = make_server()
     for name in ("requests", "request_tokens", "gauges", "spans"):

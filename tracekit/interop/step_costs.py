@@ -6,6 +6,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from tracekit import analysis
 from tracekit.base import InputError, Provenance, TracekitError
@@ -49,7 +50,7 @@ def write_step_costs(tables: Tables, provenance: Provenance, file: BinaryIO) -> 
         "step_ms": (ends - starts) / _NS,
         **_measure_sequences(starts, ends, given_tables),
         **_measure_activities(starts, ends, given_tables),
-        **_measure_gpu(starts, ends, given_tables),
+        **_measure_gpu(ordered_steps, given_tables),
     }
     frame = pd.DataFrame({name: columns.get(name) for name in COLUMNS}, index=ordered_steps.index)
     file.write(frame.to_csv(index=False, float_format=_format_number).encode())
@@ -123,12 +124,37 @@ def _measure_activities(
     return times
 
 
-def _measure_gpu(
-    starts: analysis.intervals.Times, ends: analysis.intervals.Times, tables: Mapping[str, Any]
-) -> dict[str, Any]:
+def _measure_gpu(steps: pd.DataFrame, tables: Mapping[str, Any]) -> dict[str, Any]:
     """Return the time in which the GPU ran for the target in each step, or the reason."""
     try:
-        work = analysis.intervals.IntervalSet.from_spans(*tables["gpu"].spans)
+        gpu = tables["gpu"]
+        work = analysis.intervals.IntervalSet.from_spans(*gpu.spans)
     except (KeyError, TracekitError, analysis.Unavailable) as error:
         return {"reason": str(error)}
-    return {"gpu_ms": work.measure_within(starts, ends) / _NS}
+    starts, ends = analysis.intervals.spans(steps)
+    begins, finishes = analysis.intervals.spans(gpu.intervals)
+    first = int(begins.min())
+    last = int(finishes.max())
+    is_seen = _find_seen_steps(steps, first, last)
+    reason = f"the GPU trace covers {first / _NS:.6f} to {last / _NS:.6f} ms alone."
+    return {
+        "gpu_ms": np.where(is_seen, work.measure_within(starts, ends) / _NS, np.nan),
+        "reason": np.where(is_seen, "", reason),
+    }
+
+
+def _find_seen_steps(steps: pd.DataFrame, first: int, last: int) -> NDArray[np.bool_]:
+    """Return whether a trace whose rows last from `first` to `last` shows the work of each step.
+
+    A trace that lacks whole steps with tokens, as one of a window does, cuts the next step in two.
+    """
+    starts, ends = analysis.intervals.spans(steps)
+    has_tokens = steps["tokens"].to_numpy(dtype=np.float64, na_value=0) > 0
+    is_before = ends <= first
+    is_after = starts >= last
+    is_unseen = is_before | is_after
+    if (has_tokens & is_before).any():
+        is_unseen |= starts < first
+    if (has_tokens & is_after).any():
+        is_unseen |= ends > last
+    return ~is_unseen
