@@ -36,9 +36,14 @@ QWEN = ModelConfig(
         ("/models/Qwen3-8B-Q4_K_M.gguf", "Qwen3-8B", 4),
         ("qwen3_8b-mxfp4", "Qwen3-8B", 4),
         ("Meta-Llama-3.1-8B-Instruct-IQ3_XS.gguf", "Llama-3.1-8B", 3),
-        ("Qwen3-8B-fp16", "Qwen3-8B", None),
+        ("Qwen3-8B-fp16", "Qwen3-8B", 16),
+        ("Qwen3-8B-bf16", "Qwen3-8B", 16),
+        ("Qwen3-8B-F16.gguf", "Qwen3-8B", 16),
+        ("qwen3:8b", "Qwen3-8B", None),
+        ("llama3.1:8b-instruct-q4_K_M", "Llama-3.1-8B", 4),
         ("Qwen3-4B-Instruct-2507-8bit", "Qwen3-4B", 8),
-        ("GLM-4.7-Flash-3bpw", "GLM-4.7", 3),
+        ("GLM-4.7-Flash-3bpw", "GLM-4.7-Flash", 3),
+        ("GLM-4.7-4bit", "", 4),
         ("Qwen3-80B-A3B-4bit", "", 4),
         ("DeepQwen3-8B", "", None),
         ("/models/q8/Qwen3-8B-4bit", "Qwen3-8B", 4),
@@ -93,11 +98,19 @@ def test_a_rate_is_judged_by_the_bits_without_those_of_groups() -> None:
     assert judgement.reason == "nobody published the decode of Qwen3-8B with 3 bits on Apple M4 Max"
 
 
+def test_a_judgement_has_the_context_that_its_source_states() -> None:
+    prefill = judge_rate(480, "prefill", chip="Apple M4 Max", model="Qwen3-8B-4bit")
+    assert describe_judgement(prefill) == (
+        "within the published 480 to 550 tokens/s of Metal Marlin at 2K context"
+    )
+
+
 @pytest.mark.parametrize(
     ("chip_name", "model", "words"),
     [
         ("Apple M2", "Qwen3-8B-4bit", "decode of Qwen3-8B with 4 bits on Apple M2"),
         ("Apple M1", "Qwen3-8B-8bit", "nobody published the decode of Qwen3-8B with 8 bits"),
+        ("Apple M1", "Qwen3-8B-bf16", "nobody published the decode of Qwen3-8B with 16 bits"),
         ("Apple M1", "Qwen3-8B", "Qwen3-8B does not say the bits of its weights"),
         ("Apple M1", "mine", "nobody published rates of mine that are known here"),
         ("", "Qwen3-8B-4bit", "on an unknown chip"),

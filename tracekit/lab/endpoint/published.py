@@ -28,13 +28,17 @@ FAR_BELOW = 0.2
 _ATTAINABLE = "an M1 Max reached about 80 % of its bandwidth"
 RatePhase = Literal["prefill", "decode"]
 _BITS = re.compile(
-    r"(?:^|[^a-z0-9])(?:(\d)[-_ ]?(?:bit|bpw)|(?:iq|q|w|int|mxfp|nvfp|fp)(\d)(?![0-9]))"
+    r"(?:^|[^a-z0-9])(?:(\d)[-_ ]?(?:bit|bpw)|(?:iq|q|w|int|mxfp|nvfp|fp)(\d)(?![0-9])"
+    r"|(?:bf|fp|f)(16|32)(?![0-9]))"
 )
 
 
 @dataclass(frozen=True)
 class PublishedRate:
-    """A range of tokens a second that somebody published; equal ends are one value."""
+    """A range of tokens a second that somebody published; equal ends are one value.
+
+    `context` is the length that the source states, in its words, or empty.
+    """
 
     chip: str
     model: str
@@ -44,6 +48,7 @@ class PublishedRate:
     least: float
     largest: float
     source: str
+    context: str = ""
 
 
 @dataclass(frozen=True)
@@ -102,6 +107,7 @@ def _read_phase(
             least=least,
             largest=largest,
             source=source,
+            context=entry.get(f"{phase}_context", ""),
         )
 
 
@@ -127,7 +133,7 @@ def recognize_model(words: str) -> tuple[str, int | None]:
 def _find_name(text: str) -> tuple[str, int]:
     """Return the published model that a text names, and the place of its end; else "" and 0."""
     for name in dict.fromkeys(rate.model for rate in published_rates()):
-        pattern = r"[-_. ]?".join(re.split(r"[-.]", re.escape(name.casefold()).replace("\\", "")))
+        pattern = r"[-_. :]?".join(re.split(r"[-.]", re.escape(name.casefold()).replace("\\", "")))
         match = re.search(rf"(?<![a-z0-9]){pattern}(?![a-z0-9.])", text)
         if match is not None:
             return name, match.end()
@@ -138,7 +144,7 @@ def _find_bits(text: str) -> int | None:
     match = _BITS.search(text)
     if match is None:
         return None
-    return int(match[1] or match[2])
+    return int(match[1] or match[2] or match[3])
 
 
 def judge_rate(
@@ -188,6 +194,8 @@ def describe_judgement(judgement: RateJudgement) -> str:
     if judgement.verdict != "within":
         place = f"{units.quantity(judgement.distance, 'ratio')} {place}"
     words = f"{place} of {published.tool}"
+    if published.context:
+        words += f" at {published.context}"
     if judgement.is_far_below:
         words += f"; look at `tracekit doctor --symptom slow-{judgement.phase} -- PROGRAM`"
     return words
