@@ -42,7 +42,8 @@ def test_counters_are_in_words_and_in_the_csv() -> None:
     )  # fmt: skip
     (remark,) = _counter_remarks([replace(row, replayed=None), row])
     assert remark == (
-        "paged, by Xcode's counters of 2 encoders, replayed one after another: occupancy 30.0 %, "
+        "paged, by Xcode's counters of 2 encoders of its capture, as you state, replayed one "
+        "after another: occupancy 30.0 %, "
         "ALU 5.0 %, last level cache not available, 2 KiB a token by the model."
     )
     values = columns(row, Shape())

@@ -68,8 +68,8 @@ def test_a_launch_is_taken_for_exactly_the_same(monkeypatch: pytest.MonkeyPatch)
 def test_a_sweep_names_the_launches_that_it_remembers() -> None:
     kept = remember_tuning(sweep(ranked(16, FAST)))
     assert list(tuning_remarks(kept))[1] == (
-        "Remembered for Apple M4 Max, MLX 0.32.4, kernel 12ab34cd, float16, batch 4, context 128, "
-        "4 and 2 heads of 64, block 16: TG 128, HD_TILE 16, partitions 2. "
+        "Remembered for Apple M4 Max, MLX 0.32.4, kernel 12ab34cd, float16, batch 3 to 4, "
+        "context 65 to 128, 4 and 2 heads of 64, block 16: TG 128, HD_TILE 16, partitions 2. "
         "paged_attention takes it for these alone."
     )
 

@@ -134,8 +134,8 @@ def _counter_remarks(rows: Sequence[BenchRow]) -> Iterator[str]:
         if row.tokens:
             words.append(f"{units.size(round(moved / row.tokens))} a token by the model")
         yield (
-            f"{row.name}, by Xcode's counters of {row.replayed.encoders} encoders, replayed one "
-            f"after another: {', '.join(words)}."
+            f"{row.name}, by Xcode's counters of {row.replayed.encoders} encoders of its capture, "
+            f"as you state, replayed one after another: {', '.join(words)}."
         )
 
 
@@ -282,10 +282,19 @@ def _describe_memory_of(tuning: Tuning) -> Iterator[str]:
         words = [f"{name} {value}" for name, value in values.items() if value is not None]
         yield (
             f"Remembered for {key.chip}, MLX {key.mlx}, kernel {key.kernel[:8]}, {key.dtype}, "
-            f"batch {key.batch}, context {key.context}, {key.q_heads} and {key.kv_heads} heads of "
-            f"{key.head_dim}, block {key.block_size}: {', '.join(words) or 'no parameter'}. "
+            f"batch {_class_words(key.batch)}, context {_class_words(key.context)}, {key.q_heads} "
+            f"and {key.kv_heads} heads of {key.head_dim}, block {key.block_size}: "
+            f"{', '.join(words) or 'no parameter'}. "
             "paged_attention takes it for these alone."
         )
+
+
+def _class_words(largest: int) -> str:
+    """Return the numbers that round up to a power of two."""
+    least = largest // 2 + 1
+    if least == largest:
+        return str(largest)
+    return f"{least} to {largest}"
 
 
 def times_words(ratio: SubjectRatio | None) -> str:
