@@ -26,8 +26,8 @@ def write_step_costs(tables: Tables, provenance: Provenance, file: BinaryIO) -> 
 
     `seq_len` is the mean length of the sequences that got a token in the step, the new one
     included, of those with a known prompt; `sequences` is the number of all. `phase` is ramp,
-    steady or tail of a server, else that of the workload. `gpu_ms` is empty where no time of the
-    GPU is known, with the `reason`.
+    steady or tail of a server, else that of the workload. `gpu_ms` is empty, with the `reason`, if
+    no time of the GPU is known.
 
     Raises:
         InputError: The run has no steps.

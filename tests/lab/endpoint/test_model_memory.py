@@ -69,6 +69,8 @@ def test_tokens_sequences_and_windows_size_the_cache(tmp_path: Path) -> None:
         ("compressed", {**LLAMA, "kv_lora_rank": 512, "qk_rope_head_dim": 64}, 1,
          32 * 4096 * 576 * 2),
         ("nested", {"text_config": LLAMA}, 1, 32 * 4096 * token),
+        ("each layer", {**windows, "num_key_value_heads": [8, 4, 2, 6] * 8}, 1,
+         (8 * 6 * 4096 + 8 * (8 + 4) * 512) * 2 * 128 * 2),
     ):  # fmt: skip
         assert read(tmp_path / name, values, batch=batch).size_of("KV cache") == size, name
 

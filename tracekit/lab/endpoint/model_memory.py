@@ -43,8 +43,10 @@ class ModelConfig:
 
     Attributes:
         name: The name of the folder, or of the model that Hugging Face's cache keeps.
-        layers, hidden, q_heads, kv_heads, head_dim, vocabulary: As in `config.json`.
-        inner: Elements of the MLP between its two sides; those of one expert, if there are some.
+        layers, hidden, q_heads, kv_heads, head_dim, vocabulary: As in `config.json`; the heads of
+            the layer with most, if the layers differ.
+        inner: Elements of the MLP between its two sides, of the widest layer; those of one expert,
+            if there are some.
         experts, active_experts: Experts of a layer, and those that a token takes; 0 without.
         has_tied_embeddings: Whether the last layer takes the weights of the first.
         item_bits: Bits of an element of activations, norms and cache.
@@ -55,6 +57,9 @@ class ModelConfig:
         full_layers, sliding_layers: Layers that keep all tokens, or those of `window`.
         compressed: Elements that a token keeps in a layer, if keys and values are compressed.
         weight_files, weight_bytes: The files of weights next to it, and their size.
+        has_equal_layers: Whether each layer has the same heads and the same MLP.
+        cached_heads: K/V heads of all full layers together, and of all sliding ones, if layers with
+            some have different numbers of them.
     """
 
     name: str
@@ -79,11 +84,16 @@ class ModelConfig:
     weight_bytes: int
     bits: int = 0
     reasons: dict[str, str] = field(default_factory=dict)
+    has_equal_layers: bool = True
+    cached_heads: tuple[int, int] | None = None
 
     @property
     def parameters(self) -> int | None:
-        """The number of weights; None for compressed attention, which has matrices of its own."""
-        if self.compressed is not None:
+        """The number of weights; None for compressed attention, which has matrices of its own.
+
+        Layers that differ may have some, too.
+        """
+        if self.compressed is not None or not self.has_equal_layers:
             return None
         heads = 2 * self.q_heads + 2 * self.kv_heads
         attention = self.hidden * heads * self.head_dim
@@ -202,24 +212,24 @@ _GGUF_NAMES = {
 
 def _read_gguf(path: Path) -> ModelConfig:
     """Read the sizes of a model of llama.cpp; its bits of a weight are those of the whole file."""
-    head = gguf.read_head(path)
+    model = gguf.read_model(path)
+    head = model.head
     architecture = head.values.get("general.architecture", "")
     values: dict[str, Any] = {"tie_word_embeddings": "output.weight" not in head.tensors}
     for name, gguf_name in _GGUF_NAMES.items():
         values[name] = head.values.get(f"{architecture}.{gguf_name}")
     if not values["vocab_size"]:
-        values["vocab_size"] = head.values.get("tokenizer.ggml.tokens")
-    size = path.stat().st_size
-    bits = 8 * size / max(head.weights, 1)
+        values["vocab_size"] = head.lengths.get("tokenizer.ggml.tokens")
+    bits = 8 * model.size / max(head.weights, 1)
     config = _make_config(values, path)
     return replace(
         config,
-        name=path.stem,
+        name=model.name,
         weight_bits=bits,
         bits=int(bits),
         quantization=f"{bits:.3g} bits a weight on average",
-        weight_files=1,
-        weight_bytes=size,
+        weight_files=model.files,
+        weight_bytes=model.size,
     )
 
 
@@ -227,14 +237,22 @@ def _make_config(values: dict[str, Any], path: Path) -> ModelConfig:
     numbers = _ConfigNumbers(values, path)
     layers = numbers.require("num_hidden_layers")
     hidden = numbers.require("hidden_size")
-    q_heads = numbers.require("num_attention_heads")
+    q_heads_of_layers = numbers.list_layers("num_attention_heads", layers)
+    q_heads = max(q_heads_of_layers, default=0) or numbers.require("num_attention_heads")
+    kv_heads = numbers.choose("num_key_value_heads")
+    kv_heads_of_layers = numbers.list_layers("num_key_value_heads", layers)
+    if not kv_heads and not kv_heads_of_layers:
+        kv_heads = q_heads
+        kv_heads_of_layers = q_heads_of_layers
+    inner_of_layers = numbers.list_layers("intermediate_size", layers)
     experts = numbers.choose("num_experts", "num_local_experts", "n_routed_experts")
-    inner = numbers.choose("intermediate_size")
+    inner = max(inner_of_layers, default=0) or numbers.choose("intermediate_size")
     if experts:
         inner = numbers.choose("moe_intermediate_size") or inner
     item_bits = _ITEM_BITS.get(str(values.get("torch_dtype") or values.get("dtype")), 16)
     bits, weight_bits, quantization = _read_quantization(values, item_bits)
-    full_layers, sliding_layers = _count_layers(values, layers)
+    kv_heads = max(kv_heads_of_layers, default=kv_heads)
+    cache_layers = _count_layers(values, layers, kv_heads, kv_heads_of_layers)
     compressed = None
     if rank := numbers.choose("kv_lora_rank"):
         compressed = rank + numbers.choose("qk_rope_head_dim")
@@ -247,7 +265,7 @@ def _make_config(values: dict[str, Any], path: Path) -> ModelConfig:
         layers=layers,
         hidden=hidden,
         q_heads=q_heads,
-        kv_heads=numbers.choose("num_key_value_heads") or q_heads,
+        kv_heads=kv_heads,
         head_dim=numbers.choose("head_dim") or hidden // q_heads,
         inner=inner,
         vocabulary=numbers.choose("vocab_size"),
@@ -257,14 +275,19 @@ def _make_config(values: dict[str, Any], path: Path) -> ModelConfig:
         item_bits=item_bits,
         weight_bits=weight_bits,
         quantization=quantization,
-        full_layers=full_layers,
-        sliding_layers=sliding_layers,
+        full_layers=cache_layers.full,
+        sliding_layers=cache_layers.sliding,
         window=numbers.choose("sliding_window"),
         compressed=compressed,
         weight_files=weights.count,
         weight_bytes=weights.size,
         bits=bits,
         reasons=reasons,
+        has_equal_layers=all(
+            len(set(sizes)) <= 1
+            for sizes in (q_heads_of_layers, kv_heads_of_layers, inner_of_layers)
+        ),
+        cached_heads=cache_layers.heads,
     )
 
 
@@ -282,6 +305,23 @@ class _ConfigNumbers:
             if isinstance(value, int) and value > 0:
                 return value
         return 0
+
+    def list_layers(self, name: str, layers: int) -> tuple[int, ...]:
+        """Return a number of each layer; empty if all layers share one, or none is there.
+
+        Raise InputError unless each layer has a number of 0 or more.
+        """
+        value = self._values.get(name)
+        if not isinstance(value, list | tuple):
+            return ()
+        if len(value) != layers:
+            raise InputError(f"{self._path} has {len(value)} values of {name} for {layers} layers.")
+        numbers: list[int] = []
+        for number in value:
+            if not isinstance(number, int) or number < 0:
+                raise InputError(f"{self._path} has a {name} of {number!r}.")
+            numbers.append(number)
+        return tuple(numbers)
 
     def require(self, name: str) -> int:
         """Return a number; raise InputError without it."""
@@ -316,12 +356,40 @@ def _read_quantization(values: dict[str, Any], item_bits: int) -> tuple[int, flo
     return bits, bits + group_bits / group, f"{bits} bits in groups of {group}"
 
 
-def _count_layers(values: dict[str, Any], layers: int) -> tuple[int, int]:
-    """Return how many layers keep all tokens, and how many those of a window."""
+@dataclass(frozen=True)
+class _CacheLayers:
+    """How many layers keep all tokens, and how many those of a window.
+
+    `heads` are the K/V heads of both kinds, None if each layer has the same number.
+    """
+
+    full: int
+    sliding: int
+    heads: tuple[int, int] | None = None
+
+
+def _count_layers(
+    values: dict[str, Any], layers: int, kv_heads: int, kv_heads_of_layers: tuple[int, ...]
+) -> _CacheLayers:
+    """Return the layers with a cache; a layer without K/V heads keeps none."""
     kinds = values.get("layer_types")
     if not isinstance(kinds, list) or len(kinds) != layers:
-        return layers, 0
-    return kinds.count(_FULL), kinds.count(_SLIDING)
+        kinds = None
+    if not kv_heads_of_layers:
+        if kinds is None:
+            return _CacheLayers(layers, 0)
+        return _CacheLayers(kinds.count(_FULL), kinds.count(_SLIDING))
+    full_heads: list[int] = []
+    sliding_heads: list[int] = []
+    for kind, heads in zip(kinds or [_FULL] * layers, kv_heads_of_layers, strict=True):
+        if heads and kind == _FULL:
+            full_heads.append(heads)
+        if heads and kind == _SLIDING:
+            sliding_heads.append(heads)
+    sums = None
+    if not {*full_heads, *sliding_heads} <= {kv_heads}:
+        sums = (sum(full_heads), sum(sliding_heads))
+    return _CacheLayers(len(full_heads), len(sliding_heads), sums)
 
 
 def estimate_memory(model: ModelConfig, context: int, batch: int = 1) -> ModelMemory:
@@ -343,8 +411,9 @@ def _weigh(model: ModelConfig) -> MemoryPart:
         return MemoryPart("weights", model.weight_bytes, "the size of its files")
     parameters = model.parameters
     if parameters is None:
+        kind = "compressed attention" if model.compressed is not None else "layers that differ"
         missing = model.reasons.get("files", "no file of weights")
-        return MemoryPart("weights", None, f"compressed attention, and {missing}")
+        return MemoryPart("weights", None, f"{kind}, and {missing}")
     bits = (parameters - model.norms) * model.weight_bits + model.norms * model.item_bits
     words = f"{units.quantity(parameters, 'parameters')} of {model.weight_bits:g} bits"
     if "files" in model.reasons:
@@ -355,15 +424,21 @@ def _weigh(model: ModelConfig) -> MemoryPart:
 def _measure_cache(model: ModelConfig, context: int, batch: int) -> tuple[int, str]:
     elements = 2 * model.kv_heads * model.head_dim
     words = f"2 x {model.kv_heads} heads of {model.head_dim}"
+    full_count = model.full_layers
+    sliding_count = model.sliding_layers
+    layer_words = f"{full_count} layers"
+    window = min(context, model.window or context)
+    if model.sliding_layers:
+        layer_words += f" and {sliding_count} of the last {window:,}"
     if model.compressed is not None:
         elements = model.compressed
         words = f"{elements} compressed elements"
-    kept_tokens = model.full_layers * context
-    layer_words = f"{model.full_layers} layers"
-    if model.sliding_layers:
-        window = min(context, model.window or context)
-        kept_tokens += model.sliding_layers * window
-        layer_words += f" and {model.sliding_layers} of the last {window:,}"
+    elif model.cached_heads is not None:
+        full_count, sliding_count = model.cached_heads
+        elements = 2 * model.head_dim
+        words = f"2 x {full_count + sliding_count} heads of {model.head_dim}"
+        layer_words = f"all of {layer_words}"
+    kept_tokens = full_count * context + sliding_count * window
     item_size = model.item_bits // 8
     words += f" of {item_size} bytes, {layer_words}, {context:,} tokens"
     if batch > 1:
