@@ -9,6 +9,13 @@ import pytest
 
 from command_line import assert_error
 
+CONFIG = {
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "vocab_size": 128256,
+}
 M4_MAX = ("bench", "chip", "--name", "Apple M4 Max", "--gpu-cores", "40")
 
 
@@ -109,8 +116,7 @@ def test_senseless_shapes_are_refused(tracekit: Any) -> None:
 
 
 def test_a_model_is_judged_by_the_memory_of_the_machine(tracekit: Any, tmp_path: Path) -> None:
-    config = {"hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32}
-    (tmp_path / "config.json").write_text(json.dumps(config))
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
     line = ("bench", "chip", "--model", tmp_path, "--context", "1000", "--batch", "3")
     figures = rows(tracekit(*line).out)
     assert figures["KV cache"][0] == "1.46 GiB"
@@ -129,8 +135,7 @@ def test_another_chip_is_not_judged_by_this_mac(
     facts = {"architecture": "applegpu_g16s", "max_recommended_working_set_size": 40 << 30}
     monkeypatch.setattr("mlx.core.metal.is_available", lambda: True)
     monkeypatch.setattr("mlx.core.device_info", lambda: facts)
-    config = {"hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32}
-    (tmp_path / "config.json").write_text(json.dumps(config))
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
     figures = rows(tracekit("bench", "chip", "--model", tmp_path).out)
     assert figures["fits"][1] == "40 GiB, the working set that Metal recommends, by MLX"
     assert figures["architecture"][0].startswith("applegpu_g16s")

@@ -127,6 +127,85 @@ def test_weights_are_not_weighed_twice_or_in_part(tmp_path: Path) -> None:
     assert "1 of 2 files of weights are missing" in read(tmp_path, LLAMA).parts[0].how
 
 
+def parts_of(folder: Path, values: dict[str, Any], context: int = 4096) -> dict[str, str]:
+    """Return the size, else the reason, and how it is computed, of each part in words."""
+    rows = list_parts(read(folder, values, context))
+    return {name: f"{size}; {how}" for name, size, how in rows}
+
+
+def test_a_part_without_its_numbers_is_unknown(tmp_path: Path) -> None:
+    kinds = ["chunked_attention", "full_attention"] * 16
+    for values, part, reason in (
+        ({"vocab_size": None}, "weights", "config.json has no vocab_size"),
+        ({"intermediate_size": None}, "weights", "config.json has no intermediate_size"),
+        ({"intermediate_size": None}, "activations", "config.json has no intermediate_size"),
+        ({"quantization": {"bits": 0}}, "weights", "0 is not a number of bits"),
+        ({"quantization_config": {"quant_method": "awq"}}, "weights", "awq has no bits"),
+        ({"quantization_config": {"quant_method": "mxfp4"}}, "weights", "has no experts"),
+        ({"layer_types": kinds}, "KV cache", "the cache of chunked_attention is not known"),
+        ({"layer_types": kinds[:4]}, "KV cache", "layer_types has 4 entries for 32 layers"),
+        ({"layer_types": ["sliding_attention"] * 32}, "KV cache", "has no sliding_window"),
+        ({"kv_lora_rank": 512}, "KV cache", "config.json has no qk_rope_head_dim"),
+        ({"full_attention_interval": 4}, "weights", "have weights of their own"),
+        ({"moe_num_experts": 64}, "weights", "moe_num_experts are not counted"),
+    ):
+        parts = parts_of(tmp_path, {**LLAMA, **values})
+        assert parts[part].startswith("not available, because"), (values, part)
+        assert reason in parts[part], (values, part)
+        assert "all" not in parts, (values, part)
+
+
+def test_a_window_without_its_layers_gives_the_most(tmp_path: Path) -> None:
+    every = 2 * 8 * 128 * 2 * 4096 * 32
+    for values, size, is_most in (
+        ({"sliding_window": 512}, every, True),
+        ({"sliding_window": 4096}, every, False),
+        ({"sliding_window": 512, "use_sliding_window": False}, every, False),
+        ({"sliding_window": 512, "layer_types": ["full_attention"] * 32}, every, False),
+        ({"sliding_window": 512, "sliding_window_pattern": 4}, every * 11 // 32, False),
+        ({"full_attention_interval": 4}, every // 4, False),
+    ):
+        cache = read(tmp_path, {**LLAMA, **values}).parts[1]
+        assert cache.size == size, (values, cache.size)
+        assert cache.how.startswith("at most, all layers full") == is_most, values
+
+
+def test_gemma_ties_its_embeddings_unless_it_denies_it(tmp_path: Path) -> None:
+    values = {**LLAMA, "tie_word_embeddings": None}
+    for model_type in ("gemma", "gemma2", "gemma3", "gemma3_text"):
+        gemma = {**values, "model_type": model_type}
+        assert read(tmp_path, gemma).model.has_tied_embeddings, model_type
+        gemma["tie_word_embeddings"] = False
+        assert not read(tmp_path, gemma).model.has_tied_embeddings, model_type
+    assert not read(tmp_path, {**values, "model_type": "llama"}).model.has_tied_embeddings
+
+
+# as published with openai/gpt-oss-20b, whose files of weights are 13.76 GB
+GPT_OSS: dict[str, Any] = {
+    "hidden_size": 2880,
+    "intermediate_size": 2880,
+    "num_attention_heads": 64,
+    "num_hidden_layers": 24,
+    "num_key_value_heads": 8,
+    "num_local_experts": 32,
+    "num_experts_per_tok": 4,
+    "head_dim": 64,
+    "vocab_size": 201088,
+    "tie_word_embeddings": False,
+    "sliding_window": 128,
+    "layer_types": ["sliding_attention", "full_attention"] * 12,
+    "quantization_config": {"quant_method": "mxfp4", "modules_to_not_convert": ["lm_head"]},
+}
+
+
+def test_a_method_of_quantization_states_its_bits(tmp_path: Path) -> None:
+    memory = read(tmp_path, GPT_OSS)
+    assert memory.size_of("weights") == pytest.approx(13.76e9, rel=0.002)
+    assert "4.25 bits, 16 outside of experts" in memory.parts[0].how
+    fp8 = read(tmp_path, {**LLAMA, "quantization_config": {"quant_method": "fp8"}})
+    assert fp8.size_of("weights") == pytest.approx(8_030_261_248, rel=0.001)
+
+
 def test_a_model_is_found_by_folder_file_and_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,13 +1,16 @@
 """Rates of tokens against published ones, and against the limits of a chip."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tracekit.analysis.result import Better, Measurement, Result
 from tracekit.base.recording import Provenance
 from tracekit.cli.model_rates import ModelRates, describe_printed_rates
-from tracekit.lab.endpoint.model_memory import ModelConfig
+from tracekit.lab.endpoint.model_memory import ModelConfig, read_config
 from tracekit.lab.endpoint.published import (
     describe_judgement,
     judge_rate,
@@ -142,6 +145,62 @@ def test_idle_experts_are_neither_read_nor_multiplied() -> None:
     dense = ModelConfig(**{**values, "experts": 2})
     routers = 2 * 36 * 4096 * 6
     assert work_of_decode(experts, 0).flops == work_of_decode(dense, 0).flops + routers
+
+
+SPARSE: dict[str, Any] = {
+    "hidden_size": 2048, "num_hidden_layers": 24, "num_attention_heads": 16, "vocab_size": 151936,
+    "intermediate_size": 5632, "moe_intermediate_size": 1408, "num_experts_per_tok": 4,
+}  # fmt: skip
+"""As Qwen1.5-MoE-A2.7B, but for the names of its experts."""
+
+
+def test_shared_experts_and_dense_layers_are_active(tmp_path: Path) -> None:
+    matrices = 3 * 2048
+    expert, dense = matrices * 1408, matrices * 5632
+    rest = 24 * 4 * 2048 * 2048 + 151936 * 2048 + 49 * 2048  # without input embeddings
+    qwen = {"num_experts": 60, "shared_expert_intermediate_size": 5632}
+    glm = {"n_routed_experts": 60, "n_shared_experts": 2, "first_k_dense_replace": 3}
+    llama = {
+        "num_local_experts": 60, "intermediate_size_mlp": 5632, "interleave_moe_layer_step": 2,
+        "intermediate_size": 1408, "moe_intermediate_size": None,
+    }  # fmt: skip
+    router = 2048 * 60
+    for values, active in (
+        (qwen, 24 * (4 * expert + dense + router + 2048)),
+        ({**qwen, "decoder_sparse_step": 2},
+         12 * (4 * expert + dense + router + 2048) + 12 * dense),
+        ({**qwen, "mlp_only_layers": [0]}, 23 * (4 * expert + dense + router + 2048) + dense),
+        (glm, 21 * (6 * expert + router) + 3 * dense),
+        ({**glm, "moe_layer_freq": 2}, 10 * (6 * expert + router) + 14 * dense),
+        ({**glm, "moe_layer_freq": [0] * 4 + [1] * 20}, 20 * (6 * expert + router) + 4 * dense),
+        (llama, 12 * (5 * expert + router) + 12 * dense),
+    ):  # fmt: skip
+        model = read_values(tmp_path, {**SPARSE, **values})
+        work = work_of_decode(model, 0)
+        assert work is not None, values
+        assert work.flops == 2 * (active + rest), values
+    model = read_values(tmp_path, {**SPARSE, **qwen})
+    assert model.parameters == pytest.approx(14.3e9, rel=0.01), "as its card says"
+
+
+def test_work_that_cannot_be_counted_has_its_reason(tmp_path: Path) -> None:
+    for values, reason in (
+        ({"num_local_experts": 8, "intermediate_size_mlp": 9}, "does not say which layers have"),
+        ({"num_experts": 8, "num_experts_per_tok": None}, "has no num_experts_per_tok"),
+        ({"num_experts": 8, "moe_layer_start_index": 1}, "moe_layer_start_index are not counted"),
+        ({"full_attention_interval": 4}, "have weights of their own"),
+        ({"quantization_config": {"quant_method": "awq"}}, "awq has no bits"),
+    ):
+        model = read_values(tmp_path, {**SPARSE, **values})
+        rows = list_limits(model, chip("Apple M1 Max", 32), context=10, decode=30)
+        ((_, words, _),) = rows
+        assert words.startswith("not available, because"), values
+        assert reason in words, values
+
+
+def read_values(folder: Path, values: dict[str, Any]) -> ModelConfig:
+    (folder / "config.json").write_text(json.dumps(values))
+    return read_config(folder / "config.json")
 
 
 def vars_of(model: ModelConfig) -> dict[str, object]:

@@ -122,7 +122,13 @@ def test_servers_are_measured_in_turns_and_ended(tracekit: Any, tmp_path: Path) 
 
 
 def test_memory_is_shown_by_phase_and_component(tmp_path: Path) -> None:
-    config = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+    config = {
+        "hidden_size": 64,
+        "intermediate_size": 128,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "vocab_size": 100,
+    }
     (tmp_path / "config.json").write_text(json.dumps(config))
     runtime = Runtime("a", ("x",), str(tmp_path))
     estimate = estimate_runtime(runtime, RuntimeEffort(prompt_tokens=96, output_tokens=32))

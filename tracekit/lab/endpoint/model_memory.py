@@ -4,11 +4,11 @@ The names in `config.json` are those of Hugging Face's transformers, which mlx_l
 file the metadata are read; its KV cache is taken to have 16 bits, llama.cpp's default.
 
 - Weights: the size of the files next to it. Without files, the parameters of a decoder with a gated
-  MLP, times their bits. MLX's affine quantization keeps a scale and a bias of 16 bits for each
-  group of weights, its other modes a scale of 8 bits; norms stay in the type of the model.
+  MLP, times their bits; norms stay in the type of the model.
 - KV cache: keys and values of every layer, 2 x K/V heads x elements of a head for each token;
   mlx_lm rounds up to 256 tokens. A layer with a sliding window keeps the tokens of the window; one
-  without attention keeps none. Where keys and values are compressed (`kv_lora_rank`), a token needs
+  without attention keeps none. A window without a list of layers gives the most that it can be: no
+  layer has it. Where keys and values are compressed (`kv_lora_rank`), a token needs
   that rank and the rotary part.
 - Activations: at least the widest part of a layer for a piece of a prompt: the residual stream, its
   normed copy, and either queries, keys and values, or both halves of the gated MLP. MLX 0.32 on a
@@ -25,16 +25,36 @@ import msgspec
 
 from tracekit.base import InputError, files, units
 from tracekit.lab.endpoint import gguf
-from tracekit.lab.endpoint.model_weights import find_weights
+from tracekit.lab.endpoint.model_layers import (
+    AttentionLayers,
+    MlpLayout,
+    count_layers,
+    read_layout,
+    read_size,
+)
+from tracekit.lab.endpoint.model_weights import WeightBits, find_weights, read_bits
 
 CONFIG = "config.json"
 PIECE = 2048
 """Tokens of a prompt that mlx_lm takes at a time (its `prefill_step_size`)."""
 _ITEM_BITS = {"float32": 32, "float16": 16, "bfloat16": 16}
-_AFFINE_BITS = 32  # of scale and bias of a group
-_SCALE_BITS = 8  # of a group in the other modes
-_FULL = "full_attention"
-_SLIDING = "sliding_attention"
+_EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")
+_TIED = frozenset({"gemma", "gemma2", "gemma3", "gemma3_text"})
+"""Types of models whose embeddings are tied unless the config denies it."""
+
+
+@dataclass(frozen=True)
+class WeightCounts:
+    """Numbers of weights: of routed experts, of norms, and of the remainder."""
+
+    experts: int
+    norms: int
+    remainder: int
+
+    @property
+    def total(self) -> int:
+        """The number of all."""
+        return self.experts + self.norms + self.remainder
 
 
 @dataclass(frozen=True)
@@ -50,14 +70,16 @@ class ModelConfig:
         experts, active_experts: Experts of a layer, and those that a token takes; 0 without.
         has_tied_embeddings: Whether the last layer takes the weights of the first.
         item_bits: Bits of an element of activations, norms and cache.
-        weight_bits: Bits of a weight, those of its group included.
+        weight_bits: Bits of a weight, those of its group included; None if they are not known.
         bits: Bits of a weight without those of its group; 0 if they are not known.
-        reasons: Why something is not known, by what it is: `files`.
+        has_plain_rest: Whether the weights outside of experts are not quantized.
+        mlps: The MLPs next to experts.
+        reasons: Why something is not known: `files`, `parameters`, `bits`, `active`, `cache` or
+            `activations`.
         quantization: In words, empty if there is none.
         full_layers, sliding_layers: Layers that keep all tokens, or those of `window`.
         compressed: Elements that a token keeps in a layer, if keys and values are compressed.
         weight_files, weight_bytes: The files of weights next to it, and their size.
-        has_equal_layers: Whether each layer has the same heads and the same MLP.
         cached_heads: K/V heads of all full layers together, and of all sliding ones, if layers with
             some have different numbers of them.
     """
@@ -74,7 +96,7 @@ class ModelConfig:
     active_experts: int
     has_tied_embeddings: bool
     item_bits: int
-    weight_bits: float
+    weight_bits: float | None
     quantization: str
     full_layers: int
     sliding_layers: int
@@ -83,30 +105,53 @@ class ModelConfig:
     weight_files: int
     weight_bytes: int
     bits: int = 0
+    has_plain_rest: bool = False
+    mlps: MlpLayout = field(default_factory=MlpLayout)
     reasons: dict[str, str] = field(default_factory=dict)
-    has_equal_layers: bool = True
     cached_heads: tuple[int, int] | None = None
 
     @property
     def parameters(self) -> int | None:
-        """The number of weights; None for compressed attention, which has matrices of its own.
+        """The number of weights; None if they cannot be counted."""
+        counts = self.count_weights()
+        return counts and counts.total
 
-        Layers that differ may have some, too.
+    def count_weights(self) -> WeightCounts | None:
+        """Return the numbers of weights; None for a reason of `parameters`.
+
+        Compressed attention has matrices of its own.
         """
-        if self.compressed is not None or not self.has_equal_layers:
+        if self.compressed is not None or "parameters" in self.reasons:
             return None
         heads = 2 * self.q_heads + 2 * self.kv_heads
         attention = self.hidden * heads * self.head_dim
-        mlp = 3 * self.hidden * self.inner
-        if self.experts:
-            mlp = self.experts * mlp + self.hidden * self.experts
-        embeddings = self.vocabulary * self.hidden * (1 if self.has_tied_embeddings else 2)
-        return self.layers * (attention + mlp) + embeddings + self.norms
+        matrices = 3 * self.hidden
+        embeddings = self.vocabulary * self.hidden
+        if not self.has_tied_embeddings:
+            embeddings *= 2
+        remainder = self.layers * attention + embeddings
+        norms = (2 * self.layers + 1) * self.hidden  # two of a layer, and the last one
+        if not self.experts:
+            return WeightCounts(0, norms, remainder + self.layers * matrices * self.inner)
+        expert_layers = self.layers - self.mlps.dense_layers
+        routers = self.hidden * (self.experts + int(self.mlps.has_shared_gate))
+        remainder += expert_layers * (routers + matrices * self.mlps.shared_inner)
+        remainder += self.mlps.dense_layers * matrices * self.mlps.dense_inner
+        return WeightCounts(expert_layers * self.experts * matrices * self.inner, norms, remainder)
 
-    @property
-    def norms(self) -> int:
-        """The number of weights of norms: two of a layer, and the last one."""
-        return (2 * self.layers + 1) * self.hidden
+    def measure_weights(self, counts: WeightCounts) -> int | None:
+        """Return the bytes of so many weights; None if their bits are not known."""
+        if self.weight_bits is None or "bits" in self.reasons:
+            return None
+        other_bits = self.weight_bits
+        if self.has_plain_rest:
+            other_bits = self.item_bits
+        bits = counts.experts * self.weight_bits + counts.remainder * other_bits
+        return round((bits + counts.norms * self.item_bits) / 8)
+
+    def may_have_windows(self, context: int) -> bool:
+        """Tell whether layers may keep less than `context`, but the config does not say which."""
+        return 0 < self.window < context and not self.sliding_layers
 
 
 @dataclass(frozen=True)
@@ -245,21 +290,29 @@ def _make_config(values: dict[str, Any], path: Path) -> ModelConfig:
         kv_heads = q_heads
         kv_heads_of_layers = q_heads_of_layers
     inner_of_layers = numbers.list_layers("intermediate_size", layers)
-    experts = numbers.choose("num_experts", "num_local_experts", "n_routed_experts")
+    experts = numbers.choose(*_EXPERTS)
     inner = max(inner_of_layers, default=0) or numbers.choose("intermediate_size")
     if experts:
         inner = numbers.choose("moe_intermediate_size") or inner
     item_bits = _ITEM_BITS.get(str(values.get("torch_dtype") or values.get("dtype")), 16)
-    bits, weight_bits, quantization = _read_quantization(values, item_bits)
+    bits = read_bits(values, item_bits)
     kv_heads = max(kv_heads_of_layers, default=kv_heads)
-    cache_layers = _count_layers(values, layers, kv_heads, kv_heads_of_layers)
+    attention = count_layers(values, layers, kv_heads, kv_heads_of_layers)
+    layout = read_layout(values, layers, experts, inner)
     compressed = None
     if rank := numbers.choose("kv_lora_rank"):
         compressed = rank + numbers.choose("qk_rope_head_dim")
-    reasons: dict[str, str] = {}
     weights = find_weights(path.parent)
-    if weights.reason:
-        reasons["files"] = weights.reason
+    reasons = {
+        "files": weights.reason,
+        "parameters": attention.reason or attention.weights_reason or layout.reason,
+        "bits": bits.reason,
+        "cache": attention.reason,
+    }
+    for sizes in (q_heads_of_layers, kv_heads_of_layers, inner_of_layers):
+        if len(set(sizes)) > 1:
+            reasons["parameters"] = "layers that differ"
+    reasons.update(_find_gaps(numbers, attention, bits, has_inner=inner > 0))
     return ModelConfig(
         name=_name_model(path),
         layers=layers,
@@ -271,23 +324,21 @@ def _make_config(values: dict[str, Any], path: Path) -> ModelConfig:
         vocabulary=numbers.choose("vocab_size"),
         experts=experts,
         active_experts=numbers.choose("num_experts_per_tok"),
-        has_tied_embeddings=values.get("tie_word_embeddings") is True,
+        has_tied_embeddings=_has_tied_embeddings(values),
         item_bits=item_bits,
-        weight_bits=weight_bits,
-        quantization=quantization,
-        full_layers=cache_layers.full,
-        sliding_layers=cache_layers.sliding,
-        window=numbers.choose("sliding_window"),
+        weight_bits=bits.with_group,
+        quantization=bits.words,
+        full_layers=attention.full,
+        sliding_layers=attention.sliding,
+        window=attention.window,
         compressed=compressed,
         weight_files=weights.count,
         weight_bytes=weights.size,
-        bits=bits,
-        reasons=reasons,
-        has_equal_layers=all(
-            len(set(sizes)) <= 1
-            for sizes in (q_heads_of_layers, kv_heads_of_layers, inner_of_layers)
-        ),
-        cached_heads=cache_layers.heads,
+        bits=bits.bits,
+        has_plain_rest=bits.experts_only,
+        mlps=layout,
+        reasons={name: reason for name, reason in reasons.items() if reason},
+        cached_heads=attention.heads,
     )
 
 
@@ -300,11 +351,11 @@ class _ConfigNumbers:
 
     def choose(self, *names: str) -> int:
         """Return the first of these numbers that is there, or 0."""
-        for name in names:
-            value = self._values.get(name)
-            if isinstance(value, int) and value > 0:
-                return value
-        return 0
+        return next(filter(None, (read_size(self._values, name) for name in names)), 0)
+
+    def miss(self, name: str) -> str:
+        """Return the reason of what needs a number that is not there."""
+        return f"{self._path.name} has no {name} that is a number"
 
     def list_layers(self, name: str, layers: int) -> tuple[int, ...]:
         """Return a number of each layer; empty if all layers share one, or none is there.
@@ -342,54 +393,33 @@ def _name_model(path: Path) -> str:
     return folder.name
 
 
-def _read_quantization(values: dict[str, Any], item_bits: int) -> tuple[int, float, str]:
-    """Return the bits of a weight, those with its group, and the quantization in words."""
-    settings = values.get("quantization") or values.get("quantization_config")
-    if not isinstance(settings, dict) or not isinstance(settings.get("bits"), int):
-        return item_bits, float(item_bits), ""
-    bits = settings["bits"]
-    group = settings.get("group_size")
-    if not isinstance(group, int) or group < 1:
-        return bits, float(bits), f"{bits} bits"
-    mode = settings.get("mode", "affine")
-    group_bits = _AFFINE_BITS if mode == "affine" else _SCALE_BITS
-    return bits, bits + group_bits / group, f"{bits} bits in groups of {group}"
+def _find_gaps(
+    numbers: _ConfigNumbers, attention: AttentionLayers, bits: WeightBits, *, has_inner: bool
+) -> Iterator[tuple[str, str]]:
+    """Yield each part that lacks a number, and the reason; a later reason of a part counts."""
+    has_experts = numbers.choose(*_EXPERTS) > 0
+    if bits.experts_only and not has_experts:
+        yield "bits", "it has no experts to be quantized"
+    if attention.sliding and not attention.window:
+        yield "cache", numbers.miss("sliding_window")
+    if has_experts and not numbers.choose("num_experts_per_tok"):
+        yield "active", numbers.miss("num_experts_per_tok")
+    if not numbers.choose("vocab_size"):
+        yield "parameters", numbers.miss("vocab_size")
+    if not has_inner:
+        yield "parameters", numbers.miss("intermediate_size")
+        yield "activations", numbers.miss("intermediate_size")
+    if not numbers.choose("kv_lora_rank"):
+        return
+    yield "parameters", "compressed attention"
+    if not numbers.choose("qk_rope_head_dim"):
+        yield "cache", numbers.miss("qk_rope_head_dim")
 
 
-@dataclass(frozen=True)
-class _CacheLayers:
-    """How many layers keep all tokens, and how many those of a window.
-
-    `heads` are the K/V heads of both kinds, None if each layer has the same number.
-    """
-
-    full: int
-    sliding: int
-    heads: tuple[int, int] | None = None
-
-
-def _count_layers(
-    values: dict[str, Any], layers: int, kv_heads: int, kv_heads_of_layers: tuple[int, ...]
-) -> _CacheLayers:
-    """Return the layers with a cache; a layer without K/V heads keeps none."""
-    kinds = values.get("layer_types")
-    if not isinstance(kinds, list) or len(kinds) != layers:
-        kinds = None
-    if not kv_heads_of_layers:
-        if kinds is None:
-            return _CacheLayers(layers, 0)
-        return _CacheLayers(kinds.count(_FULL), kinds.count(_SLIDING))
-    full_heads: list[int] = []
-    sliding_heads: list[int] = []
-    for kind, heads in zip(kinds or [_FULL] * layers, kv_heads_of_layers, strict=True):
-        if heads and kind == _FULL:
-            full_heads.append(heads)
-        if heads and kind == _SLIDING:
-            sliding_heads.append(heads)
-    sums = None
-    if not {*full_heads, *sliding_heads} <= {kv_heads}:
-        sums = (sum(full_heads), sum(sliding_heads))
-    return _CacheLayers(len(full_heads), len(sliding_heads), sums)
+def _has_tied_embeddings(values: dict[str, Any]) -> bool:
+    if values.get("tie_word_embeddings") is None:
+        return str(values.get("model_type")) in _TIED
+    return values["tie_word_embeddings"] is True
 
 
 def estimate_memory(model: ModelConfig, context: int, batch: int = 1) -> ModelMemory:
@@ -409,19 +439,23 @@ def estimate_memory(model: ModelConfig, context: int, batch: int = 1) -> ModelMe
 def _weigh(model: ModelConfig) -> MemoryPart:
     if model.weight_files:
         return MemoryPart("weights", model.weight_bytes, "the size of its files")
-    parameters = model.parameters
-    if parameters is None:
-        kind = "compressed attention" if model.compressed is not None else "layers that differ"
+    counts = model.count_weights()
+    size = counts and model.measure_weights(counts)
+    if counts is None or size is None:
+        reason = model.reasons.get("parameters") or model.reasons.get("bits")
         missing = model.reasons.get("files", "no file of weights")
-        return MemoryPart("weights", None, f"{kind}, and {missing}")
-    bits = (parameters - model.norms) * model.weight_bits + model.norms * model.item_bits
-    words = f"{units.quantity(parameters, 'parameters')} of {model.weight_bits:g} bits"
+        return MemoryPart("weights", None, f"{reason}, and {missing}")
+    words = f"{units.quantity(counts.total, 'parameters')} of {model.weight_bits:g} bits"
+    if model.has_plain_rest:
+        words += f", {model.item_bits} outside of experts"
     if "files" in model.reasons:
         words += f"; {model.reasons['files']}"
-    return MemoryPart("weights", round(bits / 8), words)
+    return MemoryPart("weights", size, words)
 
 
-def _measure_cache(model: ModelConfig, context: int, batch: int) -> tuple[int, str]:
+def _measure_cache(model: ModelConfig, context: int, batch: int) -> tuple[int | None, str]:
+    if "cache" in model.reasons:
+        return None, model.reasons["cache"]
     elements = 2 * model.kv_heads * model.head_dim
     words = f"2 x {model.kv_heads} heads of {model.head_dim}"
     full_count = model.full_layers
@@ -443,10 +477,14 @@ def _measure_cache(model: ModelConfig, context: int, batch: int) -> tuple[int, s
     words += f" of {item_size} bytes, {layer_words}, {context:,} tokens"
     if batch > 1:
         words += f", {batch} sequences"
+    if model.may_have_windows(context):
+        words = f"at most, all layers full because none is named for the window: {words}"
     return elements * kept_tokens * batch * item_size, words
 
 
-def _measure_activations(model: ModelConfig, piece: int) -> tuple[int, str]:
+def _measure_activations(model: ModelConfig, piece: int) -> tuple[int | None, str]:
+    if "activations" in model.reasons:
+        return None, model.reasons["activations"]
     projections = (model.q_heads + 2 * model.kv_heads) * model.head_dim
     inner = 2 * model.inner * max(1, model.active_experts)
     elements = 2 * model.hidden + max(projections, inner)

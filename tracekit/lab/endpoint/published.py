@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tracekit.base import units
-from tracekit.lab.endpoint.model_memory import ModelConfig, estimate_memory
+from tracekit.lab.endpoint.model_memory import ModelConfig, WeightCounts, estimate_memory
 from tracekit.machine import chips
 
 _DATA = Path(__file__).with_name("published.toml")
@@ -203,14 +203,19 @@ def describe_judgement(judgement: RateJudgement) -> str:
 
 def work_of_decode(model: ModelConfig, context: int) -> TokenWork | None:
     """Return the work of a token that follows `context` others; None for unknown weights."""
+    counts = model.count_weights()
     active = _count_active(model)
     memory = estimate_memory(model, context)
     weights = memory.size_of("weights")
     cache = memory.size_of("KV cache")
-    if active is None or weights is None or cache is None or not model.parameters:
+    if counts is None or active is None or weights is None or cache is None:
         return None
-    read = round(weights * active / model.parameters) + cache
-    return TokenWork(read, _count_operations(model, active, context))
+    whole_size = model.measure_weights(counts)
+    active_size = model.measure_weights(active)
+    if not whole_size or active_size is None:
+        return None
+    read = round(weights * active_size / whole_size) + cache
+    return TokenWork(read, _count_operations(model, active.total, context))
 
 
 def work_of_prefill(model: ModelConfig, prompt: int) -> TokenWork | None:
@@ -223,20 +228,28 @@ def work_of_prefill(model: ModelConfig, prompt: int) -> TokenWork | None:
     if active is None or decode is None:
         return None
     read = round(decode.read / prompt)
-    return TokenWork(read, _count_operations(model, active, prompt / 2))
+    return TokenWork(read, _count_operations(model, active.total, prompt / 2))
 
 
-def _count_active(model: ModelConfig) -> int | None:
+def _count_active(model: ModelConfig) -> WeightCounts | None:
     """Return the weights that a token is multiplied with: no other expert, no input embedding."""
-    parameters = model.parameters
-    if parameters is None:
+    counts = model.count_weights()
+    if counts is None or "active" in model.reasons:
         return None
-    if model.experts:
-        idle_experts = model.experts - (model.active_experts or model.experts)
-        parameters -= model.layers * 3 * model.hidden * model.inner * idle_experts
+    remainder = counts.remainder
     if not model.has_tied_embeddings:
-        parameters -= model.vocabulary * model.hidden
-    return parameters
+        remainder -= model.vocabulary * model.hidden
+    experts = 0
+    if model.experts:
+        experts = counts.experts // model.experts * min(model.active_experts, model.experts)
+    return WeightCounts(experts, counts.norms, remainder)
+
+
+def _explain_unknown_work(model: ModelConfig) -> str:
+    for name in ("parameters", "bits", "active", "cache"):
+        if name in model.reasons:
+            return f"the weights of a token are not known: {model.reasons[name]}"
+    return "the weights of this model are not known"
 
 
 def _count_operations(model: ModelConfig, active: int, context: float) -> float:
@@ -255,15 +268,17 @@ def list_limits(
     if decode is not None:
         work = work_of_decode(model, context)
         if work is None:
-            yield "bandwidth", units.unavailable("the weights of this model are not known"), ""
+            yield "bandwidth", units.unavailable(_explain_unknown_work(model)), ""
         else:
             size = units.size(work.read)
+            if model.may_have_windows(context):
+                size = f"at most {size}"
             source = f"{size} a token after {context:,} others; {_ATTAINABLE}"
             yield "bandwidth", _share(work.read * decode, chip.bandwidth, 1e9, "GB/s"), source
     if prefill is not None:
         prompt_work = work_of_prefill(model, context)
         if prompt_work is None:
-            yield "arithmetic", units.unavailable("the weights of this model are not known"), ""
+            yield "arithmetic", units.unavailable(_explain_unknown_work(model)), ""
             return
         operations = units.quantity(prompt_work.flops, "operations")
         source = f"{operations} a token of a prompt of {context:,}"
