@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysed import M1_MAX, MS, TARGETS, intervals, phases, samples
+from analysed import M1_MAX, MS, TARGETS, intervals, phases, row_of_steps, samples
 from tracekit.analysis.result import Better, Measurement, Result
 from tracekit.base.documents import save
 from tracekit.base.recording import Recording
@@ -79,6 +79,25 @@ def test_a_cause_that_one_side_did_not_measure_is_not_named() -> None:
     assert explain(before, after).endswith("most of it idle_host (10.0 % before, 30.0 % after).")
 
 
+def test_time_of_another_process_is_not_synchronization() -> None:
+    before = make_step(10, 0.1, idle_other_process=0.05, idle_host=0.05)
+    words = explain(before, make_step(15, 0.4, idle_other_process=0.3, idle_host=0.1))
+    assert words == (
+        "Another process on the GPU: of 5.00 ms more a step, 100.0 % is idle time of the GPU, most "
+        "of it idle_other_process (5.0 % before, 30.0 % after)."
+    )
+
+
+def test_a_server_is_not_explained_as_its_steps_depend_on_the_load() -> None:
+    before = make_step(10, 0.1, request_rate_offered=100.0)
+    assert explain(before, make_step(50, 0.1, request_rate_offered=20.0)) == ""
+    steps = row_of_steps([10 * MS] * 10, ("", "idle"))
+    idling = replace(before, result=make_step(10, 0.1).result, tables={"steps": steps})
+    assert explain(idling, make_step(50, 0.1)) == ""
+    steady = replace(idling, tables={"steps": row_of_steps([10 * MS] * 10)})
+    assert explain(steady, make_step(50, 0.1)) != ""
+
+
 def test_a_side_of_runs_with_and_without_steps_is_not_explained() -> None:
     spans = {"gpu_busy": 8e9, "gpu_span": 10e9, "idle_ratio": 0.2}
     before = [make_step(10, 0.1, gpu_span=10e9), make_step(10, 0.1, gpu_span=10e9)]
@@ -117,9 +136,28 @@ def test_without_counters_of_both_sides_the_question_stays_open() -> None:
 
 def test_a_recording_without_steps_is_measured_by_its_span() -> None:
     before = make_sample(gpu_busy=10e6, gpu_span=12e6)
-    words = explain(before, make_sample(gpu_busy=10e6, gpu_span=20e6))
+    after = make_sample(gpu_busy=10e6, gpu_span=20e6)
+    words = explain(before, after)
     assert words == ("Synchronization bound: of 8 ms more, 100.0 % is idle time of the GPU.")
     assert explain(before, make_step(10, 0.1)) == "", "a step and a span are no pair"
+    lasting = [
+        replace(before, result=replace(before.result, provenance=replace(GPU, duration=seconds)))
+        for seconds in (5.0, 10.0)
+    ]
+    longer = replace(lasting[1], result=replace(lasting[1].result, metrics=after.result.metrics))
+    assert explain(lasting[0], longer) == "", "one was recorded for twice the time"
+    assert explain(lasting[1], longer) == words
+    ended = [
+        replace(
+            sample,
+            result=replace(
+                sample.result,
+                provenance=replace(sample.result.provenance, end_reason="Target app exited"),
+            ),
+        )
+        for sample in (lasting[0], longer)
+    ]
+    assert explain(*ended) == words
 
 
 def test_a_side_that_is_not_slower_or_has_no_gpu_is_not_explained() -> None:

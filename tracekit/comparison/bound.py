@@ -1,8 +1,9 @@
 """The cause of a slower side: compute, memory, or the GPU's waits for the host (synchronization).
 
 The time of a step is work of the GPU and idle time. If most of the added time is idle, the side is
-bound by synchronization. If it is work, counters of both sides tell arithmetic from memory: the
-part of the GPU whose highest load rose most, else the one with the highest load.
+bound by synchronization, unless another process ran meanwhile. If it is work, counters of both
+sides tell arithmetic from memory: the part of the GPU whose highest load rose most, else the one
+with the highest load.
 """
 
 import statistics
@@ -15,6 +16,8 @@ from tracekit.base import TracekitError, units
 from tracekit.comparison.samples import Sample
 
 _MOSTLY = 0.5  # share of the added time
+_EXITED = {"Target exited", "Target app exited"}  # in the words of the recorders
+_OTHER_PROCESS = "idle_other_process"
 _RISE = 0.02  # of a load, from which on it counts
 _PARTS = {"arithmetic": "compute", "memory": "memory", "other_units": "other units"}
 
@@ -37,14 +40,20 @@ def explain_growth(
 ) -> str:
     """Return the bound of the added time of the side after, in a sentence.
 
-    Empty if it is not longer by `threshold` at least, or if no time of the GPU is known.
+    Empty if it is not longer by `threshold` at least, or if no time of the GPU is known. Empty for
+    a server, whose steps per second depend on the load, while shares of idle time leave out the
+    time without load; and for recordings without steps that neither lasted equally long nor ended
+    with their programs.
     """
+    if any(_is_of_a_server(sample) for sample in (*samples_before, *samples_after)):
+        return ""
     side_before = _measure_side(samples_before)
     side_after = _measure_side(samples_after)
     if side_before is None or side_after is None or side_before.of_step != side_after.of_step:
         return ""
     added = side_after.total - side_before.total
-    if added <= threshold * side_before.total:
+    is_fair = side_after.of_step or _last_equally(samples_before, samples_after, threshold)
+    if not is_fair or added <= threshold * side_before.total:
         return ""
     unit = " a step" if side_after.of_step else ""
     added_words = f"{units.duration(added)} more{unit}"
@@ -55,7 +64,10 @@ def explain_growth(
         new_causes = _measure_causes(samples_after, side_after)
         cause = _find_cause(old_causes, new_causes, added_idle)
         share = units.percent(min(idle_share, 1.0))
-        return f"Synchronization bound: of {added_words}, {share} is idle time of the GPU{cause}."
+        bound = "Synchronization bound"
+        if f" {_OTHER_PROCESS} " in cause:
+            bound = "Another process on the GPU"
+        return f"{bound}: of {added_words}, {share} is idle time of the GPU{cause}."
     share = units.percent(min(1 - idle_share, 1.0))
     words = f"of {added_words}, {share} is work of the GPU"
     bound, loads = _compare_loads(samples_before, samples_after)
@@ -65,6 +77,35 @@ def explain_growth(
             "record them with --counters on."
         )
     return f"{bound[:1].upper()}{bound[1:]} bound: {words}; {loads}."
+
+
+def _is_of_a_server(sample: Sample) -> bool:
+    """Return whether a run served requests, or waited for load."""
+    if _value_of(sample, "request_rate_offered") is not None:
+        return True
+    if sample.tables is None:
+        return False
+    given_tables = analysis.Given(sample.tables, sample.result.provenance)
+    with suppress(KeyError, TracekitError, analysis.Unavailable):
+        return analysis.inject(analysis.scope.of_a_server, given_tables)
+    return False
+
+
+def _last_equally(
+    samples_before: Sequence[Sample], samples_after: Sequence[Sample], threshold: float
+) -> bool:
+    """Return whether both sides are whole programs, or of the same time as far as it is known."""
+    origins = [sample.result.provenance for sample in (*samples_before, *samples_after)]
+    if all(origin.end_reason in _EXITED for origin in origins):
+        return True
+    medians: list[float] = []
+    for samples in (samples_before, samples_after):
+        durations = [sample.result.provenance.duration for sample in samples]
+        known_durations = [duration for duration in durations if duration is not None]
+        if not known_durations:
+            return True
+        medians.append(statistics.median(known_durations))
+    return abs(medians[1] - medians[0]) <= threshold * medians[0]
 
 
 def _measure_side(samples: Sequence[Sample]) -> _SideTime | None:
