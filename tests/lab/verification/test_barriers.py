@@ -12,6 +12,7 @@ from tracekit.lab.msl.barriers import apply_removal, find_barriers, removing
 from tracekit.lab.msl.edits import KernelText, Origin
 from tracekit.lab.msl.program import ThreadOrder
 from tracekit.lab.verification.barriers import (
+    BarrierRun,
     BarrierTrial,
     Run,
     TrialState,
@@ -78,6 +79,26 @@ def test_the_barrier_after_a_register_is_not_needed_and_the_others_are(
     ]
 
 
+@needs_emulation
+def test_a_barrier_that_no_thread_came_to_is_not_judged(
+    tracekit: Callable[..., Any], tmp_path: Path
+) -> None:
+    file = tmp_path / "sums.metal"
+    other = SUMS.partition("using namespace metal;\n")[2].replace("void sums", "void others")
+    branch = f"  if (size > 64) {{ {BARRIER} simdgroup_barrier(mem_flags::mem_none); }}\n"
+    place = "  float sum = 0;\n"
+    file.write_text(SUMS.replace(place, branch + place) + other)
+    result = tracekit("kernel", "verify", file, *LAUNCH, "--function", "sums")
+    assert result.code == 0, result.err
+    lines = [line for line in result.out.splitlines() if "group_barrier is" in line]
+    states = [line.partition("_barrier is ")[2].partition(":")[0] for line in lines]
+    never = "never reached in 1 case"
+    assert states == ["not needed in 1 case", "needed", never, never, "needed", "needed"] + (
+        [never] * 4
+    )
+    assert lines[2].endswith(": no thread of a launched kernel came to it")
+
+
 def test_calls_in_comments_and_strings_are_not_barriers() -> None:
     text = (
         "// threadgroup_barrier(mem_flags::mem_none);\n"
@@ -133,11 +154,10 @@ def test_a_kernel_that_leaves_its_buffer_in_one_order_never_runs_unwatched(
 def _run_made(**answers_without: list[float]) -> Run:
     """Return runs of a case with the answer 0, NaN; other answers while a barrier is removed."""
 
-    def run(order: ThreadOrder) -> list[np.ndarray]:
-        values = [0.0, np.nan]
-        if apply_removal(ONE) is not ONE:
-            values = answers_without[order]
-        return [np.array(values)]
+    def run(order: ThreadOrder) -> BarrierRun:
+        if apply_removal(ONE) is ONE:
+            return BarrierRun([np.array([0.0, np.nan])], {"threadgroup_barrier": 1})
+        return BarrierRun([np.array(answers_without[order])], {"threadgroup_barrier": 0})
 
     return run
 
@@ -167,6 +187,7 @@ def make_trial(state: TrialState, column: int = 5) -> BarrierTrial:
 
 
 UNNEEDED = make_trial("not needed")
+UNREACHED = make_trial("never reached")
 PLACE = "k.metal:3:5: threadgroup_barrier"
 
 
@@ -175,6 +196,9 @@ PLACE = "k.metal:3:5: threadgroup_barrier"
     [
         ([[UNNEEDED], [UNNEEDED]], [f"{PLACE} is not needed in 2 cases: d"]),
         ([[UNNEEDED], [make_trial("needed")]], [f"{PLACE} is needed: d"]),
+        ([[UNREACHED], [UNNEEDED]], [f"{PLACE} is not needed in 1 case: d"]),
+        ([[UNREACHED], [UNREACHED]], [f"{PLACE} is never reached in 2 cases: d"]),
+        ([[UNREACHED, make_trial("needed")]], [f"{PLACE} is needed: d"]),
         # two kernels of one source
         ([[UNNEEDED, UNNEEDED]], [f"{PLACE} is not needed in 1 case: d"]),
         # two barriers on one line

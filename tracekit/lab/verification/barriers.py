@@ -13,9 +13,23 @@ from tracekit.lab.msl.barriers import Barrier, find_barriers, removing
 from tracekit.lab.msl.edits import KernelText
 from tracekit.lab.msl.program import Array, ThreadOrder
 
-TrialState = Literal["needed", "not needed"]
-Run = Callable[[ThreadOrder], Sequence[Array]]
-"""Runs a case in an order of threads, with watched accesses, and returns its answers."""
+TrialState = Literal["needed", "not needed", "never reached"]
+_NEVER_REACHED = "no thread of a launched kernel came to it"
+
+
+@dataclass(frozen=True)
+class BarrierRun:
+    """The answers of a case, and how often threads met at each kind of barrier.
+
+    The meetings of "simdgroup_barrier" include those of all operations of a simdgroup.
+    """
+
+    answers: Sequence[Array]
+    meetings: Mapping[str, int]
+
+
+Run = Callable[[ThreadOrder], BarrierRun]
+"""Runs a case in an order of threads, with watched accesses."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +38,7 @@ class BarrierTrial:
 
     The call is at `column` of `line`; both count from 1. It is "needed" if an answer changed, or
     the kernel was stopped; `detail` says which. It is "not needed" on this case if all bits stayed
-    the same in all orders.
+    the same in all orders, and "never reached" if threads did not meet less often without it.
     """
 
     file: str
@@ -37,7 +51,10 @@ class BarrierTrial:
 
 @dataclass(frozen=True)
 class JudgedBarrier:
-    """One barrier over all cases: needed in one of them, or in none."""
+    """One barrier over all cases: needed in one, else reached in some of them, or in none.
+
+    `cases` counts those that reached it, or all if none did.
+    """
 
     file: str
     line: int
@@ -54,7 +71,7 @@ class JudgedBarrier:
         if self.state == "needed":
             return f"{place} is needed: {self.detail}"
         count = f"{self.cases} case" if self.cases == 1 else f"{self.cases} cases"
-        return f"{place} is not needed in {count}: {self.detail}"
+        return f"{place} is {self.state} in {count}: {self.detail}"
 
 
 def try_barriers(
@@ -65,29 +82,34 @@ def try_barriers(
     The case must be without a defect: its answers in each order are the right ones. `run` must
     watch the accesses: without a barrier, a kernel may use an index before it is written.
     """
-    expected_arrays = {order: run(order) for order in orders}
+    expected_runs = {order: run(order) for order in orders}
     texts = {kernel.text: kernel for kernel in kernels}
     for kernel in texts.values():
         for barrier in find_barriers(kernel):
-            yield _try_one(run, barrier, expected_arrays)
+            yield _try_one(run, barrier, expected_runs)
 
 
 def _try_one(
-    run: Run, barrier: Barrier, expected_arrays: Mapping[ThreadOrder, Sequence[Array]]
+    run: Run, barrier: Barrier, expected_runs: Mapping[ThreadOrder, BarrierRun]
 ) -> BarrierTrial:
-    for order, expected in expected_arrays.items():
+    is_reached = False
+    for order, expected in expected_runs.items():
         detail = ""
         try:
             with removing(barrier):
-                answers = run(order)
+                watched = run(order)
         except KernelError as error:
             detail = error.message.splitlines()[0].rstrip(":.")
         else:
-            detail = _describe_change(answers, expected)
+            detail = _describe_change(watched.answers, expected.answers)
+            meetings = watched.meetings[barrier.name]
+            is_reached = is_reached or meetings != expected.meetings[barrier.name]
         if detail:
             words = f"{detail} (order {order})"
             return _report_trial(barrier, "needed", words)
-    names = ", ".join(expected_arrays)
+    if not is_reached:
+        return _report_trial(barrier, "never reached", _NEVER_REACHED)
+    names = ", ".join(expected_runs)
     words = f"the same bits in the orders {names}"
     return _report_trial(barrier, "not needed", words)
 
@@ -121,37 +143,23 @@ def judge_barriers(cases: Iterable[Sequence[BarrierTrial]]) -> list[JudgedBarrie
     A case has several trials of one place if it launches several kernels made of one source.
     """
     trials_by_place: defaultdict[tuple[str, int, int], list[BarrierTrial]] = defaultdict(list)
-    case_counts: Counter[tuple[str, int, int]] = Counter()
+    case_counts: Counter[tuple[str, int, int, TrialState]] = Counter()
     for trials in cases:
-        places: set[tuple[str, int, int]] = set()
+        places: set[tuple[str, int, int, TrialState]] = set()
         for trial in trials:
             place = (trial.file, trial.line, trial.column)
-            places.add(place)
+            places.add((*place, trial.state))
             trials_by_place[place].append(trial)
         case_counts.update(places)
     judged: list[JudgedBarrier] = []
     for place, trials in trials_by_place.items():
-        judged.append(_judge_place(trials, case_counts[place]))
+        decisive = min(trials, key=lambda trial: _DECISIVE.index(trial.state))
+        case_count = case_counts[*place, decisive.state]
+        judged.append(JudgedBarrier(**vars(decisive), cases=case_count))
     return judged
 
 
-def _judge_place(trials: Sequence[BarrierTrial], case_count: int) -> JudgedBarrier:
-    decisive = trials[0]
-    for trial in trials:
-        if trial.state == "needed":
-            decisive = trial
-            break
-    return JudgedBarrier(
-        decisive.file,
-        decisive.line,
-        decisive.column,
-        decisive.barrier,
-        decisive.state,
-        decisive.detail,
-        case_count,
-    )
-
-
+_DECISIVE: tuple[TrialState, ...] = ("needed", "not needed", "never reached")
 BARRIER_LIMITS = (
     "Each barrier was left out alone, on these cases: try shapes of your own, several simdgroups "
     "in a threadgroup, and a Mac, before you remove one."

@@ -22,6 +22,7 @@ from tracekit.lab.msl.lint import excerpt, find_clang, lint
 from tracekit.lab.msl.program import Array, Launched, ThreadOrder
 from tracekit.lab.verification.barriers import (
     BARRIER_LIMITS,
+    BarrierRun,
     BarrierTrial,
     judge_barriers,
     try_barriers,
@@ -282,8 +283,14 @@ def verify(
     if not remove_barriers or verification.defects:
         return verification
 
-    def run_watched(order: ThreadOrder) -> Sequence[Array]:
-        return subject.launch(order, True).arrays
+    def run_watched(order: ThreadOrder) -> BarrierRun:
+        launch = subject.launch(order, True)
+        statistics = [launched.statistics for launched in launch.launches]
+        meetings = {
+            "threadgroup_barrier": sum(counts.barriers for counts in statistics),
+            "simdgroup_barrier": sum(counts.simd_operations for counts in statistics),
+        }
+        return BarrierRun(launch.arrays, meetings)
 
     trials = tuple(try_barriers(run_watched, [launch.kernel for launch in launches], orders))
     return replace(verification, barriers=trials)
