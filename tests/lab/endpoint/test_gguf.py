@@ -76,6 +76,26 @@ def write_model(file: Path, *values: bytes, tensors: tuple[bytes, ...] = TENSORS
     return file
 
 
+def test_active_weights_are_unknown_if_the_tensors_have_others(tmp_path: Path) -> None:
+    file = tmp_path / "tiny.gguf"
+    sizes = (*VALUES, number("expert_count", 4), number("expert_used_count", 2))
+    weights = 3 * 256 + 9 * 256 + 4 * (256 * 20 * 64 + 4 * 256 + 4 * 3 * 256 * 512)
+    shared = 4 * 3 * 256 * 512
+    for values, count, reason in (
+        (sizes, weights, None),
+        (
+            sizes,
+            weights + shared,
+            f"its tensors have {weights + shared:,} weights, not {weights:,}",
+        ),
+        ((*sizes, number("expert_shared_count", 1)), weights + shared, None),
+    ):
+        head = b"GGUF" + struct.pack("<IQQ", 3, 1, len(values)) + b"".join(values)
+        file.write_bytes(head + tensor("token_embd.weight", count) + b"\0" * 512)
+        model = read_config(file)
+        assert model.reasons.get("parameters") == reason, (count, reason)
+
+
 def test_layers_that_differ_are_summed(tmp_path: Path) -> None:
     """As LFM2-1.2B: 16 layers, 6 of which have attention, of 8 K/V heads of 64."""
     sizes = (

@@ -38,6 +38,7 @@ CONFIG = "config.json"
 PIECE = 2048
 """Tokens of a prompt that mlx_lm takes at a time (its `prefill_step_size`)."""
 _ITEM_BITS = {"float32": 32, "float16": 16, "bfloat16": 16}
+_MOST_DIFFERENCE = 0.01  # of weights that are counted from those of all tensors
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")
 _TIED = frozenset({"gemma", "gemma2", "gemma3", "gemma3_text"})
 """Types of models whose embeddings are tied unless the config denies it."""
@@ -249,6 +250,9 @@ _GGUF_NAMES = {
     "num_experts": "expert_count",
     "num_experts_per_tok": "expert_used_count",
     "moe_intermediate_size": "expert_feed_forward_length",
+    "n_shared_experts": "expert_shared_count",
+    "shared_expert_intermediate_size": "expert_shared_feed_forward_length",
+    "first_k_dense_replace": "leading_dense_block_count",
     "kv_lora_rank": "attention.kv_lora_rank",
     "qk_rope_head_dim": "rope.dimension_count",
 }
@@ -267,8 +271,13 @@ def _read_gguf(path: Path) -> ModelConfig:
         values["vocab_size"] = head.lengths.get("tokenizer.ggml.tokens")
     bits = 8 * model.size / max(head.weights, 1)
     config = _make_config(values, path)
+    reasons = {name: reason for name, reason in config.reasons.items() if name != "files"}
+    counted = config.parameters
+    if config.experts and counted and abs(counted / max(head.weights, 1) - 1) > _MOST_DIFFERENCE:
+        reasons["parameters"] = f"its tensors have {head.weights:,} weights, not {counted:,}"
     return replace(
         config,
+        reasons=reasons,
         name=model.name,
         weight_bits=bits,
         bits=int(bits),
