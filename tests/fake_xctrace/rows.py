@@ -6,7 +6,7 @@ from typing import Any
 
 from gpu import Job, make_jobs
 
-WINDOW_SERVER = ("WindowServer", 420)
+WINDOW_SERVER = ("WindowServer", 4_200_000)  # above any pid that a recorded process can have
 _SERVER_STEP = 50_000_000  # ns from one job of the window server to the next
 _VSYNC = 16_666_667  # ns
 _ENCODED = 300_000  # ns from the encoding of a job to its start; its latency is shorter
