@@ -92,7 +92,6 @@ STATES = {
     "started": ("Ctrl-C", {"ignores_limit": True}),
     "stopping": ("Reached specified", {"stop_delay": 2}),
     "saving": ("Recording completed", {"save_delay": 2}),
-    "exporting": ("Exporting", {"export_delay": 5}),
 }
 # One handler hears SIGINT and SIGTERM, whatever is going on: each state meets one of them.
 ENDINGS = [
