@@ -5,12 +5,15 @@ command. While the server runs, stdout belongs to the protocol. Any other output
 nothing else can read stdin.
 """
 
+import asyncio
 import os
+import signal
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import anyio
 import anyio.lowlevel
@@ -72,16 +75,16 @@ async def _serve(session: Session, tools: tuple[Tool, ...], requests: int, answe
     """Answer until stdin ends; return whether an interrupt of a tool ended it before."""
     stdin = cast("anyio.AsyncFile[str]", _Lines(requests))
     stdout = anyio.wrap_file(os.fdopen(answers, "w", encoding="utf-8", closefd=False))
-    with anyio.CancelScope() as scope:
-        server = _make_server(session, tools, scope.cancel)
+    with anyio.CancelScope() as scope, _Interruption(scope.cancel) as interruption:
+        server = _make_server(session, tools, interruption)
         async with stdio_server(stdin, stdout) as (read_stream, write_stream):
             options = server.create_initialization_options()
             await server.run(read_stream, write_stream, options)
-    return scope.cancelled_caught
+    return interruption.was_stopped
 
 
 def _make_server(
-    session: Session, tools: tuple[Tool, ...], stop: Callable[[], None]
+    session: Session, tools: tuple[Tool, ...], interruption: "_Interruption"
 ) -> Server[Any]:
     by_name = {tool.name: tool for tool in tools}
 
@@ -98,10 +101,11 @@ def _make_server(
             error = UsageError("There is no such tool.", hint=f"There are: {', '.join(by_name)}.")
             return _fail(error, session)
         try:
-            answer = tool.call(session, request.arguments or {})
+            with interruption.reaching_tools():
+                answer = tool.call(session, request.arguments or {})
             return _result(encode_answer(session.hide_paths(answer)))
         except (KeyboardInterrupt, InterruptedRunError):
-            stop()
+            interruption.stop()
             return _fail(InterruptedRunError("The server was stopped."), session)
         except TracekitError as error:
             return _fail(error, session)
@@ -134,6 +138,51 @@ def _fail(error: TracekitError, session: Session) -> CallToolResult:
 
 def _result(text: str, *, is_error: bool = False) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=is_error)
+
+
+class _Interruption:
+    """Lets SIGINT and SIGTERM end a tool of a running server, or its waiting for requests.
+
+    A KeyboardInterrupt inside the event loop would leave its tasks half done. In another thread
+    than the main one, signals stay as they are.
+    """
+
+    def __init__(self, cancel: Callable[[], None]) -> None:
+        self.was_stopped = False
+        self._cancel = cancel
+        self._loop = asyncio.get_running_loop()
+        self._reaches_tools = False
+        self._former_handlers: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._former_handlers[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._former_handlers.items():
+            if handler is not None:
+                signal.signal(number, handler)
+
+    @contextmanager
+    def reaching_tools(self) -> Generator[None]:
+        """Let a signal raise KeyboardInterrupt in the block."""
+        self._reaches_tools = True
+        try:
+            yield
+        finally:
+            self._reaches_tools = False
+
+    def stop(self) -> None:
+        """Cancel the server."""
+        self.was_stopped = True
+        self._cancel()
+
+    def _handle(self, *_: object) -> None:
+        if self._reaches_tools:
+            raise KeyboardInterrupt
+        self._loop.call_soon_threadsafe(self.stop)
 
 
 class _Lines:
