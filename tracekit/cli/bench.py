@@ -41,8 +41,6 @@ TuneOutput = Annotated[
     Path | None, option("FILE.json", "Write all samples as JSON.", "--output", "-o")
 ]
 LaunchBudget = Annotated[float, option("SECONDS", "Time for each launch.", min=0.001)]
-Warmup = Annotated[int, option("N", "Calls before any counts.", min=1)]
-Repetitions = Annotated[int, option("N", "Samples at most.", "--repeats", min=1)]
 MaxBlocks = Annotated[
     int | None,
     typer.Option(min=1, max=65536, help="Blocks a sequence has.  [default: as many as it uses]"),
@@ -63,8 +61,8 @@ def run(
     list_: BenchList = False,
     force: options.Force = False,
     budget: Budget = 4.0,
-    warmup: Warmup = 3,
-    repetitions: Repetitions = 100,
+    warmup: options.WarmupCalls = 3,
+    repetitions: options.Samples = 100,
     batch: parameters.Batch = 16,
     q_heads: parameters.QHeads = 16,
     kv_heads: parameters.KvHeads = 8,
@@ -125,8 +123,8 @@ def tune(
     json: options.Json = False,
     force: options.Force = False,
     budget: LaunchBudget = 2.0,
-    warmup: Warmup = 3,
-    repetitions: Repetitions = 100,
+    warmup: options.WarmupCalls = 3,
+    repetitions: options.Samples = 100,
     batch: parameters.Batch = 16,
     q_heads: parameters.QHeads = 16,
     kv_heads: parameters.KvHeads = 8,

@@ -141,6 +141,8 @@ Dims = Annotated[int, typer.Option(min=1, max=65536, help="Elements that go into
 OutDims = Annotated[int, typer.Option(min=1, max=65536, help="Elements that come out.")]
 Experts = Annotated[int, typer.Option(min=1, max=1024, help="Experts of a layer.")]
 TopK = Annotated[int, typer.Option(min=1, max=1024, help="Experts of a row.")]
+WarmupCalls = Annotated[int, option("N", "Calls before any counts.", min=1)]
+Samples = Annotated[int, option("N", "Samples at most.", "--repeats", min=1)]
 Force = Annotated[bool, flag("--force", "Replace files that tracekit did not write.")]
 TablePlace = Annotated[
     int | None,

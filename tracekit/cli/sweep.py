@@ -33,8 +33,6 @@ Threshold = Annotated[
 Html = Annotated[Path | None, option("FILE", "Write a page with the picture.")]
 Output = Annotated[Path | None, option("FILE.json", "Write all samples as JSON.", "--output", "-o")]
 Budget = Annotated[float, option("SECONDS", "Time for each size.", min=0.001)]
-Warmup = Annotated[int, option("N", "Calls before any counts.", min=1)]
-Repetitions = Annotated[int, option("N", "Samples at most.", "--repeats", min=1)]
 
 
 def sweep(
@@ -49,8 +47,8 @@ def sweep(
     json: options.Json = False,
     force: options.Force = False,
     budget: Budget = 1.0,
-    warmup: Warmup = 3,
-    repetitions: Repetitions = 100,
+    warmup: options.WarmupCalls = 3,
+    repetitions: options.Samples = 100,
     batch: parameters.Batch = 16,
     q_heads: parameters.QHeads = 16,
     kv_heads: parameters.KvHeads = 8,

@@ -213,7 +213,7 @@ def verify_kernel(
     options. For a FILE.metal, the options below define the launch.
 
     --barriers runs a kernel without a defect again without each of its barriers, one at a time, and
-    names those whose absence changes no bit in any order: a race would change some.
+    names those whose absence changes no bit of this case in any order. Other cases may need them.
 
     --gate compares exact counts of each launch with expectations: threadgroup memory, barriers,
     bytes and operations a thread. docs/how-to/verify-a-kernel-without-a-mac.md lists them.

@@ -62,12 +62,12 @@ def explain_growth(
     if idle_share >= _MOSTLY:
         old_causes = _measure_causes(samples_before, side_before)
         new_causes = _measure_causes(samples_after, side_after)
-        cause = _find_cause(old_causes, new_causes, added_idle)
+        cause, cause_words = _find_cause(old_causes, new_causes, added_idle)
         share = units.percent(min(idle_share, 1.0))
         bound = "Synchronization bound"
-        if f" {_OTHER_PROCESS} " in cause:
+        if cause == _OTHER_PROCESS:
             bound = "Another process on the GPU"
-        return f"{bound}: of {added_words}, {share} is idle time of the GPU{cause}."
+        return f"{bound}: of {added_words}, {share} is idle time of the GPU{cause_words}."
     share = units.percent(min(1 - idle_share, 1.0))
     words = f"of {added_words}, {share} is work of the GPU"
     bound, loads = _compare_loads(samples_before, samples_after)
@@ -155,29 +155,29 @@ class _IdleCause:
 
 def _find_cause(
     old_causes: Mapping[str, _IdleCause], new_causes: Mapping[str, _IdleCause], idle: float
-) -> str:
-    """Return the cause that grew most as the end of a sentence; `idle` is the added idle time.
+) -> tuple[str, str]:
+    """Return the cause that grew most, and the end of a sentence on it; both empty if none did.
 
-    A cause that only one side measured does not count, and could be the largest unless another one
-    has most of the added time.
+    `idle` is the added idle time. A cause that only one side measured does not count, and could be
+    the largest unless another one has most of the added time.
     """
     growths: dict[str, float] = {}
     for name in old_causes.keys() & new_causes.keys():
         growths[name] = new_causes[name].time - old_causes[name].time
     if not growths:
-        return ""
+        return "", ""
     name = max(growths, key=lambda name: (growths[name], name))
     growth = growths[name]
     if growth <= 0:
-        return ""
+        return "", ""
     words = "most of it"
     if growth <= _MOSTLY * idle:
         if old_causes.keys() != new_causes.keys():
-            return ""
+            return "", ""
         words = "above all"
     old_share = units.percent(old_causes[name].share)
     new_share = units.percent(new_causes[name].share)
-    return f", {words} {name} ({old_share} before, {new_share} after)"
+    return name, f", {words} {name} ({old_share} before, {new_share} after)"
 
 
 def _measure_causes(samples: Sequence[Sample], side: _SideTime) -> dict[str, _IdleCause]:

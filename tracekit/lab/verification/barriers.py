@@ -53,25 +53,21 @@ class BarrierTrial:
 class JudgedBarrier:
     """One barrier over all cases: needed in one, else reached in some of them, or in none.
 
-    `cases` counts those that reached it, or all if none did.
+    `trial` is one that decides it. `cases` counts those of its state.
     """
 
-    file: str
-    line: int
-    column: int
-    barrier: str
-    state: TrialState
-    detail: str
+    trial: BarrierTrial
     cases: int
 
     @property
     def words(self) -> str:
         """The judgement in a line."""
-        place = f"{self.file}:{self.line}:{self.column}: {self.barrier}"
-        if self.state == "needed":
-            return f"{place} is needed: {self.detail}"
+        trial = self.trial
+        place = f"{trial.file}:{trial.line}:{trial.column}: {trial.barrier}"
+        if trial.state == "needed":
+            return f"{place} is needed: {trial.detail}"
         count = f"{self.cases} case" if self.cases == 1 else f"{self.cases} cases"
-        return f"{place} is {self.state} in {count}: {self.detail}"
+        return f"{place} is {trial.state} in {count}: {trial.detail}"
 
 
 def try_barriers(
@@ -155,7 +151,7 @@ def judge_barriers(cases: Iterable[Sequence[BarrierTrial]]) -> list[JudgedBarrie
     for place, trials in trials_by_place.items():
         decisive = min(trials, key=lambda trial: _DECISIVE.index(trial.state))
         case_count = case_counts[*place, decisive.state]
-        judged.append(JudgedBarrier(**vars(decisive), cases=case_count))
+        judged.append(JudgedBarrier(decisive, case_count))
     return judged
 
 
