@@ -188,19 +188,19 @@ class Views:
         if name == overviews.RESULTS:
             selects = overviews.results(self.sources.batches)
         else:
-            selects = self._table(name)
+            selects = self._select_table(name)
         self._execute(f"CREATE VIEW {name} AS {_UNION.join(selects)}")
 
     def _make_overview(self, name: str) -> None:
         """Make a table, because many small files are read once, in the order of the runs' names."""
-        selects = self._overview(name)
+        selects = self._select_overview(name)
         self._execute(f"CREATE TABLE unsorted_{name} AS {_UNION.join(selects)}")
         self._execute(f"CREATE TABLE {name} AS FROM unsorted_{name} ORDER BY run, rowid")
 
     def _execute(self, sql: str) -> None:
         self.database.waiting(lambda: self.database.connection.execute(sql))
 
-    def _table(self, name: str) -> list[str]:
+    def _select_table(self, name: str) -> list[str]:
         selects = self._select_runs(name, self._read_table)
         for batch in self.sources.batches:
             table_files = batch.table(name)
@@ -222,7 +222,7 @@ class Views:
             )
         return selects
 
-    def _overview(self, name: str) -> list[str]:
+    def _select_overview(self, name: str) -> list[str]:
         if name not in overviews.IN_BATCHES:
             for batch in self.sources.batches:
                 words = f" is left out: a batch does not keep its {name}."
@@ -240,43 +240,52 @@ class Views:
         Rows that an earlier question found are taken from there; others are read, and are kept.
         """
         store = KeptRows(self.sources.paths, name)
+        has_result = name in overviews.SCHEMAS
         keys: dict[AskedRun, str] = {}
         for run in self.sources.runs:
-            has_result = name in overviews.SCHEMAS
             keys[run] = make_run_key(run, self.opener.number, with_result=has_result)
         asked_keys = [key for key in keys.values() if key]
         kept_runs, kept_files = store.find(asked_keys, self.database.workshop)
+        kept_by_run: dict[AskedRun, KeptRun] = {}
         unread_runs: list[AskedRun] = []
-        identities: list[str] = []
         for run, key in keys.items():
-            kept_run = kept_runs.get(key)
-            if kept_run is None:
+            if key in kept_runs:
+                kept_by_run[run] = kept_runs[key]
+            else:
                 unread_runs.append(run)
-                continue
+        selects = self._select_kept_rows(name, kept_by_run, kept_files)
+        reading = _Reading(store, kept_runs, keys, self.opener)
+        files = list(self._write_files(name, self._each_table(name, unread_runs, read, reading)))
+        reading.keep()
+        if files:
+            selects.append(f"FROM {overviews.parquet(files)}")
+        return selects
+
+    def _select_kept_rows(
+        self, name: str, kept_runs: Mapping[AskedRun, KeptRun], files: Sequence[Path]
+    ) -> list[str]:
+        """Return a query for the kept rows of runs, and repeat the losses; empty without rows."""
+        identities: list[str] = []
+        for run, kept_run in kept_runs.items():
             self._note(name, run, kept_run.omissions)
             self.opener.note(run, kept_run.notes)
             tables_losses.report(kept_run.losses, read=False)
             if kept_run.has_table:
                 words = ", ".join(map(text, overviews.identify_run(run).values()))
                 identities.append(f"(CAST('{kept_run.number}' AS BIGINT), {words})")
-        selects: list[str] = []
-        if identities:
-            # Not by way of Arrow, which would import pandas to make a table of values.
-            values = f"(VALUES {', '.join(identities)}) AS asked({kept_rows.NUMBER}, run, run_path)"
-            self.database.connection.execute(f"CREATE TABLE asked_{name} AS FROM {values}")
-            selects.append(
-                f"SELECT run, run_path, found.* EXCLUDE ({kept_rows.NUMBER}) "
-                f"FROM {overviews.parquet(kept_files)} AS found "
-                f"JOIN asked_{name} USING ({kept_rows.NUMBER})"
-            )
-        reading = _Reading(store, kept_runs, keys, self.opener)
-        files = list(self._files(name, self._each_table(name, unread_runs, read, reading)))
-        reading.keep()
-        if files:
-            selects.append(f"FROM {overviews.parquet(files)}")
-        return selects
+        if not identities:
+            return []
+        # Not by way of Arrow, which would import pandas to make a table of values.
+        values = f"(VALUES {', '.join(identities)}) AS asked({kept_rows.NUMBER}, run, run_path)"
+        self.database.connection.execute(f"CREATE TABLE asked_{name} AS FROM {values}")
+        select = (
+            f"SELECT run, run_path, kept.* EXCLUDE ({kept_rows.NUMBER}) "
+            f"FROM {overviews.parquet(files)} AS kept "
+            f"JOIN asked_{name} USING ({kept_rows.NUMBER})"
+        )
+        return [select]
 
-    def _files(self, name: str, all_tables: Iterator[pa.Table]) -> Iterator[Path]:
+    def _write_files(self, name: str, all_tables: Iterator[pa.Table]) -> Iterator[Path]:
         """Yield files with the tables of runs.
 
         Small tables with the same columns share a file: writing one takes longer than reading them.
@@ -287,16 +296,16 @@ class Views:
         for table in all_tables:
             is_full = row_count >= kept_rows.ROW_GROUP
             if tables and (is_full or not table.schema.equals(tables[0].schema)):
-                yield self._write(name, number, tables)
+                yield self._write_file(name, number, tables)
                 number += 1
                 row_count = 0
                 tables = []
             tables.append(table)
             row_count += table.num_rows
         if tables:
-            yield self._write(name, number, tables)
+            yield self._write_file(name, number, tables)
 
-    def _write(self, name: str, number: int, tables: list[pa.Table]) -> Path:
+    def _write_file(self, name: str, number: int, tables: list[pa.Table]) -> Path:
         file = self.database.workshop / f"{name}.{number}.parquet"
         whole_table = pa.concat_tables(tables)
         pq.write_table(whole_table, file, compression="zstd", row_group_size=kept_rows.ROW_GROUP)
