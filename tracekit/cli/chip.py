@@ -315,7 +315,7 @@ def _launch_rows(shape: "lab.Shape", chip: "machine.chips.Chip") -> Iterator[Row
         limit: str = bound.limit
         if bound.partial:
             limit = "memory alone; the rate of arithmetic is not known"
-        reason = f"of {limit}; an M1 Max reached about 80 % of its bandwidth."
+        reason = f"of {limit}; {machine.chips.ATTAINABLE}."
         bound_time = bound.seconds * 1e9
         bound_text = units.duration(bound_time)
         yield "bound", bound_text, reason

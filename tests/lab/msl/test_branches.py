@@ -7,7 +7,6 @@ import pytest
 
 from small_kernels import EMULATED, kernel
 from tracekit.lab.msl.branches import find_joins
-from tracekit.lab.msl.compiler import usable_compilers
 from tracekit.lab.msl.counting import Counted, compile_counted
 
 PARAMETERS = "device float* out, constant uint& n"
@@ -128,12 +127,6 @@ KERNELS = {
         2 * 2,
     ),
 }  # fmt: skip
-
-
-@pytest.fixture
-def clang() -> None:
-    if not any(compiler.kind != "g++" for compiler in usable_compilers()):
-        pytest.skip("no clang++ on PATH")
 
 
 @EMULATED

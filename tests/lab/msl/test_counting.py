@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from small_kernels import EMULATED, kernel
-from tracekit.lab.msl.compiler import usable_compilers
 from tracekit.lab.msl.counting import COUNTERS, add_counters, compile_counted, count_operations
 
 INSTRUCTIONS = {
@@ -61,12 +60,6 @@ KERNELS = {
     "comparisons and conversions": ("out[i] = fmax(a[i], float(i));", 0),
     "an exponential": ("out[i] = exp(a[i]);", 1),
 }
-
-
-@pytest.fixture
-def clang() -> None:
-    if not any(compiler.kind != "g++" for compiler in usable_compilers()):
-        pytest.skip("no clang++ on PATH")
 
 
 @EMULATED

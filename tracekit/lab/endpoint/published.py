@@ -25,7 +25,6 @@ from tracekit.machine import chips
 _DATA = Path(__file__).with_name("published.toml")
 FAR_BELOW = 0.2
 """Share below the least published rate from which on the cause should be looked for."""
-_ATTAINABLE = "an M1 Max reached about 80 % of its bandwidth"
 RatePhase = Literal["prefill", "decode"]
 _BITS = re.compile(
     r"(?:^|[^a-z0-9])(?:(\d)[-_ ]?(?:bit|bpw)|(?:iq|q|w|int|mxfp|nvfp|fp)(\d)(?![0-9])"
@@ -273,7 +272,7 @@ def list_limits(
             size = units.size(work.read)
             if model.may_have_windows(context):
                 size = f"at most {size}"
-            source = f"{size} a token after {context:,} others; {_ATTAINABLE}"
+            source = f"{size} a token after {context:,} others; {chips.ATTAINABLE}"
             yield "bandwidth", _share(work.read * decode, chip.bandwidth, 1e9, "GB/s"), source
     if prefill is not None:
         prompt_work = work_of_prefill(model, context)
