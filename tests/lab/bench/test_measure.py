@@ -119,7 +119,8 @@ def test_samples_follow_the_clock_and_all_are_kept() -> None:
 def test_subjects_take_turns_forwards_and_backwards() -> None:
     hand = Hand()
     bench(hand, *(hand.subject(name, 10 * MS) for name in "ABC"))
-    assert "".join(hand.calls) == "AABBCC" + "ABCCBA" * 4 + "ABC"  # the last for memory
+    of_memory = "AAAAABBBBBCCCCC"
+    assert "".join(hand.calls) == "AABBCC" + "ABCCBA" * 4 + of_memory
 
 
 def test_ratios_are_of_those_of_one_family_only() -> None:

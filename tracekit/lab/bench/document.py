@@ -209,8 +209,9 @@ class BenchRow:
     "cache" if the inputs fit the last cache. `speed_up` compares with the family's naive subject,
     `against` with the reference of the settings. If it was `disturbed`, its times do not count: the
     text is the share of other processes. `peak_memory` are bytes that a step takes beyond those of
-    its inputs; None if it was not measured. `replayed` are counters of its frame capture, if given.
-    `transposes` are those of a call; None if they were not listed, or MLX could not trace it.
+    its inputs, the median of five; None if it was not measured. `replayed` are counters of its
+    frame capture, if given. `transposes` are those of a call; None if they were not listed, or MLX
+    could not trace it.
     """
 
     name: str

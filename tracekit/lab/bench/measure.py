@@ -1,5 +1,6 @@
 """Measure subjects of a bench in turns: their samples, then their kernels on the GPU."""
 
+import statistics
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -59,6 +60,7 @@ def gpu_times(prepared: Prepared, metal: Any = None) -> tuple[tuple[Dispatch, ..
 
 Clock = Callable[[], int]
 _SECOND = 1_000_000_000  # ns
+_STEPS_OF_MEMORY = 5
 
 
 @dataclass(frozen=True)
@@ -171,13 +173,20 @@ def _list_transposes_of(runner: Runner) -> tuple[GraphTranspose, ...] | None:
 
 
 def _measure_memory(runner: Runner) -> int | None:
-    """Return the bytes of MLX that one more step takes at its peak; None if the subject failed."""
+    """Return the bytes of MLX that a step takes at its peak, the median of a few more steps.
+
+    None if the subject failed. Steps differ, because buffers of one may be freed during the next.
+    """
+    peaks: list[int] = []
     with _note_failure(runner):
-        memory_before = mx.get_active_memory()
-        mx.reset_peak_memory()
-        step = runner.prepared.step
-        step.wait(step.submit())
-        return max(0, mx.get_peak_memory() - memory_before)  # it may have freed some
+        for _ in range(_STEPS_OF_MEMORY):
+            mx.synchronize()
+            memory_before = mx.get_active_memory()
+            mx.reset_peak_memory()
+            step = runner.prepared.step
+            step.wait(step.submit())
+            peaks.append(max(0, mx.get_peak_memory() - memory_before))
+        return statistics.median_low(peaks)
     return None
 
 
