@@ -39,14 +39,18 @@ with marks.open("w", buffering=1) as file:
         start = time.monotonic_ns()
         time.sleep(0.001)
         print(start, time.monotonic_ns(), file=file)
-(folder / "done").write_text(json.dumps({"pid": os.getpid(), "dispatches": count}))
+report = json.dumps({"pid": os.getpid(), "dispatches": count})
+(folder / "done.unfinished").write_text(report)
+(folder / "done.unfinished").rename(folder / "done")
 time.sleep(60)
 """
 FAILING = """
 import sys
 from pathlib import Path
 
-Path(sys.argv[1], "failed").write_text("MLX has no Metal")
+unfinished = Path(sys.argv[1], "failed.unfinished")
+unfinished.write_text("MLX has no Metal")
+unfinished.rename(Path(sys.argv[1], "failed"))
 """
 
 

@@ -117,7 +117,9 @@ KINDS = {
         is_idle_within_submits=True,
         words=SUBMIT_AHEAD,
     ),
-    "mixed": Kind("sort(32); return lazily()", "mx.eval(out)", is_idle_within_submits=True),
+    "mixed": Kind(
+        "sort(8); return lazily()", "mx.eval(out); spin(0.01)", is_idle_within_submits=True
+    ),
     "threads": Kind("share_out()", unknown=INSIDE, upper_bound=0.1, either=True),
     "file": Kind("return open(mx.__file__, 'rb').read()", unknown=INSIDE),
     "sleep": Kind("time.sleep(0.003)", unknown=INSIDE),

@@ -30,7 +30,7 @@ def main() -> None:
     try:
         mx = _load_mlx()
     except (ImportError, RuntimeError) as error:
-        (folder / "failed").write_text(f"{error}")
+        _publish(folder / "failed", f"{error}")
         return
     (folder / "ready").touch()
     while not (folder / "go").exists() and time.monotonic() < until:
@@ -38,11 +38,16 @@ def main() -> None:
     work = _dispatch if kind == "dispatches" else _keep_busy
     dispatches = work(mx, amount)
     report = {"pid": os.getpid(), "dispatches": dispatches}
-    unfinished = folder / "done.unfinished"
-    unfinished.write_text(json.dumps(report))
-    unfinished.replace(folder / "done")
+    _publish(folder / "done", json.dumps(report))
     while time.monotonic() < until:
         time.sleep(_POLL)
+
+
+def _publish(file: Path, text: str) -> None:
+    """Write a file that nobody sees before it is whole."""
+    unfinished = file.with_suffix(".unfinished")
+    unfinished.write_text(text)
+    unfinished.replace(file)
 
 
 def _load_mlx() -> Any:
