@@ -3,12 +3,16 @@
 A stage uses the other rooms by their faces, so that it imports those parts alone that it needs.
 """
 
+import logging
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from tracekit import analysis, pages
 from tracekit import machine as machine_room
@@ -21,6 +25,7 @@ from tracekit.base import (
     Recording,
     RecordingChoices,
     ToolError,
+    TracekitError,
     UsageError,
     documents,
     files,
@@ -40,6 +45,7 @@ if TYPE_CHECKING:
     from tracekit.tables import Choice, Tables
     from tracekit.workload import Plan
 
+_log = logging.getLogger(__name__)
 NEEDED = "needed"
 ALL = "all"
 _LABELS = "object_labels"
@@ -143,18 +149,96 @@ def analyze(
     settings: "Settings | None" = None,
     redacted: bool = True,
 ) -> "Result":
-    """Measure and judge the tables; write `result.json`."""
+    """Measure and judge the tables; write `result.json`.
+
+    A result that was made of the same files, by the same code, is not made again.
+    """
+    if settings is None:
+        kept_result = _find_kept_result(recording, _make_result_key(recording, redacted=redacted))
+        if kept_result is not None:
+            return kept_result
     result, _ = _analyze(recording, progress, settings, redacted=redacted)
     return result
+
+
+@dataclass(frozen=True)
+class _ResultNote:
+    """The key of the run that `result.json` was made of, and the digest of that file.
+
+    `losses` are those of the tables that were read for it, and `other_losses` those of other parts.
+    """
+
+    key: str
+    digest: str
+    losses: tuple[tables_losses.Loss, ...] = ()
+    other_losses: tuple[tables_losses.Loss, ...] = ()
+    format: int = 1
+
+
+def _make_result_key(recording: Recording, *, redacted: bool) -> str:
+    """Return the key of all that a result is made of; "" if a change might not alter it."""
+    provenance = recording.provenance()
+    stages_before = dict(provenance.stages)
+    for name in ("analyze", "report"):
+        stages_before.pop(name, None)
+    private_names = redaction.own_redaction()
+    facts = documents.encode_json((replace(provenance, stages=stages_before), private_names))
+    ignored = tables_room.run_keys.RESULTS | {
+        recording.provenance_file.name,
+        recording.checksums_file.name,
+    }
+    return tables_room.run_keys.make_run_key(
+        recording.folder, f"{facts.decode()} {redacted}", ignored=ignored
+    )
+
+
+def _find_kept_result(recording: Recording, key: str) -> "Result | None":
+    """Return the result of a run if it was made with this key, and has not been changed since."""
+    try:
+        note = documents.decode_json(files.read_input(_find_note(recording)), _ResultNote)
+        content = files.read_input(recording.result_file)
+    except (OSError, TracekitError, msgspec.MsgspecError):
+        return None
+    if not key or note.key != key or note.digest != _digest(content):
+        return None
+    tables_losses.report(note.losses)
+    tables_losses.report(note.other_losses, read=False)
+    return analysis.Result.load(recording.result_file)
+
+
+def _keep_result(
+    recording: Recording, key: str, result: "Result", ledger: "tables_losses.Ledger"
+) -> None:
+    """Note the key of a result that was just written, unless a check failed by accident."""
+    statuses = {check.status for check in result.checks}
+    if not key or analysis.Status.FAILED in statuses:
+        return
+    try:
+        digest = _digest(files.read_input(recording.result_file))
+        note = _ResultNote(key, digest, ledger.read, ledger.unread)
+        documents.save(_find_note(recording), note)
+    except (OSError, TracekitError) as error:
+        _log.info("The result of %s is made again the next time: %s", recording.folder, error)
+
+
+def _find_note(recording: Recording) -> Path:
+    return recording.tables / tables_room.run_keys.OWN_NOTE
+
+
+def _digest(content: bytes) -> str:
+    return blake2b(content, digest_size=16).hexdigest()
 
 
 def _analyze(
     recording: Recording, progress: Progress, settings: "Settings | None", *, redacted: bool
 ) -> "tuple[Result, Tables]":
-    with stages.running(recording, "analyze"):
+    with stages.running(recording, "analyze"), tables_losses.overhearing() as ledger:
         record_room.requirements.require_timing(recording)
         record_room.requirements.require_exports(recording)
         provenance = recording.provenance()
+        key = ""
+        if settings is None:
+            key = _make_result_key(recording, redacted=redacted)
         tables = tables_of(recording)
         progress("measuring and judging")
         result = analysis.analyze(tables, provenance, settings)
@@ -166,6 +250,7 @@ def _analyze(
         if redacted:
             result = result.redact(redaction_of(recording))
         documents.save(recording.result_file, result)
+        _keep_result(recording, key, result, ledger)
     return result, tables
 
 

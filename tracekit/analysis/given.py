@@ -62,7 +62,7 @@ from tracekit.analysis.scope import Recorded, device_of, gpu_of
 from tracekit.analysis.submission import habits_of
 from tracekit.analysis.work_names import named_work
 from tracekit.base import Provenance, TracekitError
-from tracekit.tables import SCHEMAS, Flaw, Loss, Tables, losses, losses_table
+from tracekit.tables import SCHEMAS, Flaw, Loss, Tables, losses
 from tracekit.tables import schemas as tables_schemas
 from tracekit.workload import IDLE, OWN_REFERENCE, REFERENCE
 
@@ -165,7 +165,7 @@ def losses_of_used(
     for name in sorted(table_names):
         with suppress(KeyError, TracekitError):  # recorded as a loss
             _ = tables[name]
-    return losses_table((*tables.losses, *more))
+    return tables.list_losses(more)
 
 
 def settings_table(tables: Tables) -> pd.DataFrame:

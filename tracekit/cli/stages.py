@@ -204,8 +204,9 @@ def analyze(
 ) -> None:
     """Measure and judge the tables of a run, or of any recording.
 
-    Writes result.json to the run's folder. A recording that is not a run yet becomes one: that of
-    X.trace, of X.zip or of exports called X is X-run, next to it, and is found again.
+    Writes result.json to the run's folder, unless it is there and nothing that it was made of has
+    changed. A recording that is not a run yet becomes one: that of X.trace, of X.zip or of exports
+    called X is X-run, next to it, and is found again.
 
     --target decides anew which process is judged. A trace with several runs has its last one
     judged; --run selects another one, which later commands then use, too.

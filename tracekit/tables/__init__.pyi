@@ -5,6 +5,7 @@ from . import convert as convert
 from . import exports as exports
 from . import labels as labels
 from . import losses as losses
+from . import run_keys as run_keys
 from . import schemas as schemas
 from . import toc as toc
 from . import xcode_counters as xcode_counters
@@ -36,7 +37,6 @@ from .schema import ColumnKind as ColumnKind
 from .schemas import SCHEMAS as SCHEMAS
 from .tables import MissingTableError as MissingTableError
 from .tables import Tables as Tables
-from .tables import losses_table as losses_table
 from .toc import Toc as Toc
 from .toc import TocRun as TocRun
 from .whole import examine_bundle as examine_bundle

@@ -191,6 +191,11 @@ class Ledger:
         return tuple([loss for loss, read in self._reported.items() if read])
 
     @property
+    def unread(self) -> tuple[Loss, ...]:
+        """The losses of other parts."""
+        return tuple([loss for loss, read in self._reported.items() if not read])
+
+    @property
     def costs(self) -> tuple[Loss, ...]:
         """The losses of rows or names of requested tables by damage."""
         return tuple([loss for loss in self.read if loss.severity is Severity.ERROR])
@@ -208,6 +213,19 @@ def collecting() -> Generator[Ledger]:
         yield ledger
     finally:
         _ledger.reset(token)
+
+
+@contextmanager
+def overhearing() -> Generator[Ledger]:
+    """Collect the losses that are reported in this context; an outer ledger gets them, too."""
+    ledger = Ledger()
+    token = _ledger.set(ledger)
+    try:
+        yield ledger
+    finally:
+        _ledger.reset(token)
+        report(ledger.read)
+        report(ledger.unread, read=False)
 
 
 def report(losses: Iterable[Loss], *, read: bool = True) -> None:

@@ -279,10 +279,14 @@ class Tables(Mapping[str, "pd.DataFrame"]):
     def __getitem__(self, name: str) -> pd.DataFrame:
         """Return a table; raise MissingTableError if no export gives it."""
         if name == LOSSES:
-            return losses_table(self._every_loss())
+            return _losses_table(self._every_loss())
         if name not in self._frames:
             self._frames[name] = self._make(name).frame()
         return _handed_out(self._frames[name])
+
+    def list_losses(self, more: Iterable[Loss] = ()) -> pd.DataFrame:
+        """Return the table `losses` of the tables that were read before, and of `more`."""
+        return _losses_table((*self.losses, *more))
 
     def arrow(self, name: str) -> pa.Table:
         """Return a table as one of Arrow; raise MissingTableError if no export gives it."""
@@ -496,7 +500,7 @@ def _handed_out(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.copy(deep=int(major_version) < _FIRST_WITH_COPY_ON_WRITE)
 
 
-def losses_table(losses: Iterable[Loss]) -> pd.DataFrame:
+def _losses_table(losses: Iterable[Loss]) -> pd.DataFrame:
     """Return losses as the table `losses`: a row for each, with its sentence."""
     rows = [vars(row) for row in rows_of(losses)]
     dtypes = {column.name: dtype_of(column.kind) for column in SCHEMAS[LOSSES].columns}

@@ -12,9 +12,6 @@ import pytest
 
 from tracekit.base import files, stamps
 from tracekit.base.recording import Recording
-from tracekit.fleet.query.run_keys import make_run_key
-from tracekit.fleet.query.sources import AskedRun
-from tracekit.tables.exports import PRUNED_NOTE
 
 ALL = "select run, start from gpu_intervals order by run, start"
 OF_BOTH = [("a", 0), ("a", 20), ("a", 50), ("b", 5), ("b", 200)]
@@ -196,21 +193,6 @@ def test_a_damaged_note_of_a_bundle_costs_one_run_only(two_runs: Path, ask: Any,
     states = ask("select run, state from runs", two_runs)
     assert [row["run"] for row in states] == ["a", "b"]
     assert ask("select distinct run from gpu_intervals", two_runs) == [{"run": "a"}]
-
-
-def test_kept_tables_of_a_pruned_run_are_its_files(two_runs: Path, ask: Any) -> None:
-    ask(ALL, two_runs)
-    exports, tables = two_runs / "b" / "exports", two_runs / "b" / "tables"
-    (exports / PRUNED_NOTE).write_text("{}")
-    first_key = key_of(two_runs / "b")
-    next(tables.glob("*.parquet")).unlink()
-    assert first_key != key_of(two_runs / "b")
-
-
-def key_of(run: Path) -> str:
-    key = make_run_key(AskedRun(run.name, run), None, with_result=False)
-    assert key
-    return key
 
 
 def test_a_file_that_another_process_removed_costs_nothing(

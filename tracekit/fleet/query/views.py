@@ -28,11 +28,18 @@ from tracekit.fleet.batch.results import ROW_SCHEMA
 from tracekit.fleet.query import kept_rows, overviews
 from tracekit.fleet.query.database import QueryDatabase, text
 from tracekit.fleet.query.kept_rows import KeptRows, KeptRun
-from tracekit.fleet.query.run_keys import make_run_key
 from tracekit.fleet.query.sources import AskedRun, Opener, Sources, sources
 from tracekit.pipeline import tables_of
 from tracekit.record import Progress, quiet
-from tracekit.tables import SCHEMAS, Flaw, Loss, MissingTableError, Severity, schemas
+from tracekit.tables import (
+    SCHEMAS,
+    Flaw,
+    Loss,
+    MissingTableError,
+    Severity,
+    run_keys,
+    schemas,
+)
 from tracekit.tables import losses as tables_losses
 
 _NAMED = 12  # runs of one sentence, and sentences
@@ -240,10 +247,14 @@ class Views:
         Rows that an earlier question found are taken from there; others are read, and are kept.
         """
         store = KeptRows(self.sources.paths, name)
-        has_result = name in overviews.SCHEMAS
+        ignored = run_keys.RESULTS
+        if name in overviews.SCHEMAS:
+            ignored = frozenset()
         keys: dict[AskedRun, str] = {}
         for run in self.sources.runs:
-            keys[run] = make_run_key(run, self.opener.number, with_result=has_result)
+            keys[run] = run_keys.make_run_key(
+                run.path, f"{self.opener.number}", is_bundle=run.is_bundle, ignored=ignored
+            )
         asked_keys = [key for key in keys.values() if key]
         kept_runs, kept_files = store.find(asked_keys, self.database.workshop)
         kept_by_run: dict[AskedRun, KeptRun] = {}

@@ -1,0 +1,73 @@
+"""Keys of runs: they change with each file that counts, and are empty where that is not certain."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from tracekit.base import stamps
+from tracekit.tables.run_keys import OWN_NOTE, RESULTS, make_run_key
+
+
+@pytest.fixture(autouse=True)
+def an_hour_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look at all files an hour after they were written, when their stamps are trusted."""
+    real_clock = time.time_ns
+    hour = 3_600_000_000_000
+    monkeypatch.setattr(stamps.time, "time_ns", lambda: real_clock() + hour)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run with an export, a result and a kept table."""
+    for name in ("recording.json", "result.json", "exports/gpu.xml", "tables/gpu.parquet"):
+        file = tmp_path / "run" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(name)
+    return tmp_path / "run"
+
+
+def key_of(run: Path) -> str:
+    return make_run_key(run, "", ignored=RESULTS)
+
+
+def test_a_key_changes_with_the_files_that_count_and_with_the_facts(run: Path) -> None:
+    key = key_of(run)
+    assert key
+    (run / "result.json").write_text("another result")
+    (run / "tables" / "gpu.parquet").unlink()
+    assert key_of(run) == key
+    assert make_run_key(run, "run 2", ignored=RESULTS) != key
+    assert make_run_key(run, "") != key
+    (run / "exports" / "gpu.xml").write_text("other rows")
+    assert key_of(run) != key
+
+
+def test_kept_tables_of_a_pruned_run_are_its_files(run: Path) -> None:
+    (run / "exports" / "pruned.json").write_text("{}")
+    key = key_of(run)
+    (run / "tables" / OWN_NOTE).write_text("{}")
+    assert key_of(run) == key
+    (run / "tables" / "gpu.parquet").unlink()
+    assert key_of(run) != key
+
+
+def test_the_bundle_that_is_read_counts_and_no_other_link(run: Path) -> None:
+    bundle = run.parent / "X.trace"
+    bundle.mkdir()
+    (bundle / "form.template").write_text("a table")
+    (run / "recording.trace").symlink_to(bundle)
+    assert not key_of(run)
+    note = {"bundle": "../recording.trace", "format": 1}
+    (run / "exports" / "direct.json").write_text(json.dumps(note))
+    key = key_of(run)
+    assert key
+    (bundle / "form.template").write_text("another table")
+    assert key_of(run) not in {key, ""}
+    (run / "capture.gputrace").symlink_to(run.parent)
+    assert not key_of(run)
+
+
+def test_a_folder_that_is_gone_has_no_key(tmp_path: Path) -> None:
+    assert not key_of(tmp_path / "nothing")
