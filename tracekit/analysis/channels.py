@@ -5,7 +5,6 @@ fragment). Pieces of one channel that always take equally long, at the same plac
 are most likely one kernel on data of one size: such a group replaces a name.
 """
 
-import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -18,7 +17,7 @@ from tracekit.analysis.work_names import is_unnamed
 
 BLIT = "blit"
 """A part of the name of a channel of copies and fills, in lower case."""
-_BLIT_LABEL = re.compile(r"\bblit command \d", re.IGNORECASE)
+_BLIT_LABEL = r"\bblit command \d"  # in either case
 ALIKE = 0.15
 """Lengths whose 10th and 90th percentile lie no farther apart than this are equal; of the median.
 
@@ -47,9 +46,11 @@ def is_labelled_blit(intervals: pd.DataFrame) -> NDArray[np.bool_]:
 
     Some traces put blit encoders on the channel of compute; there, only labels tell them apart.
     """
-    codes, names = text_codes(intervals, "label", "")
-    is_blit = np.array([bool(_BLIT_LABEL.search(name)) for name in names], np.bool_)
-    return is_blit[codes]
+    if "label" not in intervals:
+        return np.zeros(len(intervals), np.bool_)
+    labels = intervals["label"].astype("string")
+    is_blit = labels.str.contains(_BLIT_LABEL, case=False, na=False)
+    return is_blit.to_numpy(np.bool_)
 
 
 def channels_table(gpu: Device, loop: Window) -> pd.DataFrame:
