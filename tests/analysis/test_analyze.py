@@ -16,8 +16,8 @@ from tracekit.analysis.analyze import (
     measure,
     results_of,
 )
-from tracekit.analysis.inject import metric
 from tracekit.analysis.metrics import METRICS
+from tracekit.analysis.metrics.metric import Metric
 from tracekit.analysis.result import Better, Measurement, Result, Status
 from tracekit.analysis.rule import Evidence, Fact, Finding, Rule, Severity
 from tracekit.analysis.rules import RULES
@@ -70,22 +70,25 @@ BROKEN = Rule("broken")
 vars(BROKEN)["judge"] = broken  # where a rule keeps the function that it has loaded
 
 
-@metric("count")
 def never_whole(gpu_intervals: pd.DataFrame) -> float:
     return 1 / (len(gpu_intervals) - 1)
+
+
+NEVER_WHOLE = Metric("never_whole", "count", "steps")
+vars(NEVER_WHOLE)["measure"] = never_whole  # where a metric keeps the function that it has loaded
 
 
 def test_a_broken_rule_or_metric_costs_only_itself(broken_checks_raise: Callable[[], None]) -> None:
     tables = {"gpu_intervals": intervals([(0, 5)])}
     with pytest.raises(ZeroDivisionError):
-        measure(never_whole, tables)
+        measure(NEVER_WHOLE, tables)
     broken_checks_raise()
     check, findings = judge(BROKEN, tables, {})
     assert (check.status, findings) == (Status.FAILED, [])
     calls = check.log.splitlines()
     assert re.match(r"analyze\.py:\d+ in judge: ", calls[0])
     assert re.match(r"test_analyze\.py:\d+ in broken: yield Finding", calls[-1])
-    measured = measure(never_whole, tables)
+    measured = measure(NEVER_WHOLE, tables)
     assert measured.value is None
     assert "ZeroDivisionError" in check.reason
     assert "ZeroDivisionError" in measured.reason

@@ -15,8 +15,9 @@ import pandas as pd
 from tracekit.analysis.costliest import rank_work
 from tracekit.analysis.crowd import crowd_of, explain_crowd
 from tracekit.analysis.given import Given, recorded_tables
-from tracekit.analysis.inject import Metric, NotApplicable, Unavailable, inject
+from tracekit.analysis.inject import NotApplicable, Unavailable, inject
 from tracekit.analysis.metrics import METRICS
+from tracekit.analysis.metrics.metric import Metric
 from tracekit.analysis.program import ProgramKind
 from tracekit.analysis.ranking import rank_findings
 from tracekit.analysis.remedies import applies_to, command_for

@@ -1,17 +1,18 @@
 """The signature is the declaration: rules and metrics get the tables and values that they name."""
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-import pandas as pd
-
-from tracekit.analysis.result import Better
 from tracekit.base import Provenance, TracekitError, UsageError
-from tracekit.tables import SCHEMAS, losses, schemas
+from tracekit.tables import losses
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _OF_WORKLOADS = "host-"  # prefix of the schemas that workloads and the host recorder write
 _OF_GPUS = ("metal", "gpu", "graphics")  # prefixes of schemas that only a GPU's recorder writes
@@ -142,6 +143,8 @@ def explain_absence(name: str, tables: Mapping[str, Any]) -> Unavailable:
 
     The answer is `NotApplicable` if no recording of this work would have the table.
     """
+    from tracekit.tables import SCHEMAS, schemas  # noqa: PLC0415  not for a name from this module
+
     sources = schemas.origins(SCHEMAS[name]).split(" or ") if name in SCHEMAS else ["nowhere"]
     traced = [source for source in sources if not source.startswith(_OF_WORKLOADS)]
     missing = f"the recording has no table {name}"
@@ -189,34 +192,3 @@ def _ran_on_a_cpu(tables: Mapping[str, pd.DataFrame]) -> bool:
         return bool((tables["gpu_intervals"]["clock"] == "host").any())
     except (KeyError, TracekitError, Unavailable):
         return False
-
-
-Value = float | int
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A number about a run.
-
-    `measure` is a pure function of tables and of values that `Given` derives from them, by the
-    names of its parameters; it returns the value, or raises `Unavailable` with the reason.
-    """
-
-    name: str
-    unit: str
-    better: Better
-    measure: Callable[..., Value]
-
-    @property
-    def meaning(self) -> str:
-        """The meaning of the number: the docstring of the function."""
-        return inspect.getdoc(self.measure) or ""
-
-
-def metric(unit: str, better: Better = Better.NEITHER) -> Callable[[Callable[..., Value]], Metric]:
-    """Make a metric of a function; the function's name is the metric's."""
-
-    def make(measure: Callable[..., Value]) -> Metric:
-        return Metric(measure.__name__, unit, better, measure)
-
-    return make

@@ -3,17 +3,18 @@
 Counters are device-wide; samples in which other processes used the GPU do not count.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import pandas as pd
 
 from tracekit.analysis.channels import is_labelled_blit, is_on_blit_channel
 from tracekit.analysis.counters import CounterKind, Group, highest, mean_of
-from tracekit.analysis.inject import Metric, Unavailable, metric
+from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import busy, clip, spans
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.machine import Machine, chip_of
 from tracekit.analysis.replay import average_by_cost, encoders
-from tracekit.analysis.result import Better
 from tracekit.analysis.scope import (
     Device,
     Targets,
@@ -26,20 +27,17 @@ from tracekit.analysis.scope import (
 from tracekit.analysis.upkeep import of_the_service, select_pipelines
 
 
-@metric("ns")
 def gpu_busy(gpu: Device) -> int:
     """Time in which at least one interval of the target ran: the union, not the sum."""
     return busy(*gpu.spans)
 
 
-@metric("ns")
 def gpu_span(gpu: Device) -> int:
     """Time from the target's first interval to the end of its last."""
     starts, ends = gpu.spans
     return int(ends.max() - starts.min())
 
 
-@metric("ratio", Better.LOWER)
 def gpu_idle_ratio(gpu: Device) -> float:
     """Share of `gpu_span` in which no interval of the target ran: 1 - gpu_busy / gpu_span."""
     starts, ends = gpu.spans
@@ -49,7 +47,6 @@ def gpu_idle_ratio(gpu: Device) -> float:
     return 1 - busy(starts, ends) / span
 
 
-@metric("ns", Better.LOWER)
 def copy_time(gpu: Device) -> int:
     """Time in which copies and fills of memory ran for the target: its blit work.
 
@@ -64,25 +61,21 @@ def copy_time(gpu: Device) -> int:
     return busy(*spans(work[is_copy]))
 
 
-@metric("count")
 def gpu_interval_count(gpu: Device) -> int:
     """Intervals of the target, on all channels."""
     return len(gpu.target_intervals)
 
 
-@metric("count")
 def encoder_count(encoders: pd.DataFrame, targets: Targets) -> int:
     """Encoders that the target wrote."""
     return len(of_target(encoders, targets))
 
 
-@metric("ns", Better.LOWER)
 def start_latency_p50(gpu: Device) -> float:
     """Median time from submission on the CPU to start on the GPU, of the target's intervals."""
     return _start_latency(gpu, 0.50)
 
 
-@metric("ns", Better.LOWER)
 def start_latency_p99(gpu: Device) -> float:
     """99th percentile of that time, linear between ranks."""
     return _start_latency(gpu, 0.99)
@@ -95,7 +88,6 @@ def _start_latency(gpu: Device, share: float) -> float:
     return float(latencies.astype("int64").quantile(share))
 
 
-@metric("ratio")
 def top_limiter(counter_means: pd.DataFrame) -> float:
     """Highest mean of all limiters: the time in which one unit worked or was stalled."""
     load = highest(counter_means, (CounterKind.LIMITER,), tuple(Group))
@@ -104,10 +96,8 @@ def top_limiter(counter_means: pd.DataFrame) -> float:
     return load.share
 
 
-def _make_counter_metric(
-    name: str, kind: CounterKind, unit: str, meaning: str, better: Better = Better.NEITHER
-) -> Metric:
-    """Make a metric of the mean share of one counter, which is Unavailable in GB/s."""
+def _make_share_measure(kind: CounterKind, unit: str, meaning: str) -> Callable[..., float]:
+    """Make the function of the mean share of one counter, which is Unavailable in GB/s."""
 
     def measure(counter_means: pd.DataFrame) -> float:
         row = mean_of(counter_means, kind, unit)
@@ -116,11 +106,11 @@ def _make_counter_metric(
         return float(row["share"])
 
     measure.__doc__ = meaning
-    return Metric(name, "ratio", better, measure)
+    return measure
 
 
-def _make_bandwidth_metric(name: str, unit: str, meaning: str) -> Metric:
-    """Make a metric of the mean bandwidth of one counter, which is Unavailable in percent."""
+def _make_bandwidth_measure(unit: str, meaning: str) -> Callable[..., float]:
+    """Make the function of the mean bandwidth of one counter, which is Unavailable in percent."""
 
     def measure(counter_means: pd.DataFrame) -> float:
         row = mean_of(counter_means, CounterKind.BANDWIDTH, unit)
@@ -129,11 +119,11 @@ def _make_bandwidth_metric(name: str, unit: str, meaning: str) -> Metric:
         return float(row["mean"])
 
     measure.__doc__ = meaning
-    return Metric(name, "GB/s", Better.NEITHER, measure)
+    return measure
 
 
-def _make_bandwidth_share(name: str, unit: str, meaning: str) -> Metric:
-    """Make a metric of the mean bandwidth of one counter, as a share of the chip's."""
+def _make_bandwidth_share_measure(unit: str, meaning: str) -> Callable[..., float]:
+    """Make the function of the mean bandwidth of one counter, as a share of the chip's."""
 
     def measure(counter_means: pd.DataFrame, machine: Machine) -> float:
         row = mean_of(counter_means, CounterKind.BANDWIDTH, unit)
@@ -145,35 +135,28 @@ def _make_bandwidth_share(name: str, unit: str, meaning: str) -> Metric:
         return float(row["mean"]) * _GIGA / peak.value
 
     measure.__doc__ = meaning
-    return Metric(name, "ratio", Better.NEITHER, measure)
+    return measure
 
 
 _GIGA = 1e9
 _IN_GB = "on chips that count GB/s (M3 and later); one source says GiB/s."
 _OF_CHIP = ", counted in percent (M1), or in GB/s as a share of the chip's published bandwidth."
-COUNTER_METRICS = (
-    _make_counter_metric(
-        "compute_occupancy",
-        CounterKind.OCCUPANCY,
-        "compute",
-        "Threads of compute kernels in flight, as a share of those that the GPU can hold.",
-        Better.HIGHER,
-    ),
-    _make_counter_metric(
-        "alu_utilization",
-        CounterKind.UTILIZATION,
-        "ALU",
-        "Share of the arithmetic units' capacity that did work, stalls left out.",
-    ),
-    top_limiter,
-    _make_bandwidth_metric("gpu_read_bandwidth", "read", f"Bandwidth of reads, {_IN_GB}"),
-    _make_bandwidth_metric("gpu_write_bandwidth", "write", f"Bandwidth of writes, {_IN_GB}"),
-    _make_bandwidth_share("gpu_read_bandwidth_share", "read", f"Bandwidth of reads{_OF_CHIP}"),
-    _make_bandwidth_share("gpu_write_bandwidth_share", "write", f"Bandwidth of writes{_OF_CHIP}"),
+compute_occupancy = _make_share_measure(
+    CounterKind.OCCUPANCY,
+    "compute",
+    "Threads of compute kernels in flight, as a share of those that the GPU can hold.",
 )
+alu_utilization = _make_share_measure(
+    CounterKind.UTILIZATION,
+    "ALU",
+    "Share of the arithmetic units' capacity that did work, stalls left out.",
+)
+gpu_read_bandwidth = _make_bandwidth_measure("read", f"Bandwidth of reads, {_IN_GB}")
+gpu_write_bandwidth = _make_bandwidth_measure("write", f"Bandwidth of writes, {_IN_GB}")
+gpu_read_bandwidth_share = _make_bandwidth_share_measure("read", f"Bandwidth of reads{_OF_CHIP}")
+gpu_write_bandwidth_share = _make_bandwidth_share_measure("write", f"Bandwidth of writes{_OF_CHIP}")
 
 
-@metric("ratio", Better.HIGHER)
 def replay_occupancy(replay_counters: pd.DataFrame) -> float:
     """Kernel occupancy in Xcode's serialized replay at a fixed clock, weighted by cost."""
     mean = average_by_cost(encoders(replay_counters), "occupancy")
@@ -185,7 +168,6 @@ def replay_occupancy(replay_counters: pd.DataFrame) -> float:
     return mean
 
 
-@metric("count", Better.LOWER)
 def steady_compiles(
     device: Device,
     loop: Loop,
@@ -218,7 +200,6 @@ def steady_compiles(
     return max(first_use_count, len(own_rows(window_activity)))
 
 
-@metric("ratio", Better.LOWER)
 def other_process_share(gpu: Device, loop: Loop) -> float:
     """Share of the GPU's busy time in the steady window in which other processes' work ran.
 
@@ -235,7 +216,6 @@ def other_process_share(gpu: Device, loop: Loop) -> float:
     return busy(other_starts, other_ends) / busy_time
 
 
-@metric("ns", Better.LOWER)
 def gpu_time_per_token(gpu: Device, loop: Loop, steps: pd.DataFrame) -> float:
     """Time in which work of the target ran on the GPU in the steady window, over its tokens.
 
@@ -246,7 +226,6 @@ def gpu_time_per_token(gpu: Device, loop: Loop, steps: pd.DataFrame) -> float:
     return gpu.measure_work(loop) / tokens
 
 
-@metric("count", Better.LOWER)
 def encoders_per_token(
     encoders: pd.DataFrame, gpu: Device, targets: Targets, loop: Loop, steps: pd.DataFrame
 ) -> float:

@@ -1,18 +1,18 @@
 """The idle share of the loaded steady window, its causes, and the token rate without it."""
 
+from collections.abc import Callable
+
 import pandas as pd
 
 from tracekit.analysis.handover import Handover
 from tracekit.analysis.idle.cause import Cause
 from tracekit.analysis.idle.sources import why_unknown
 from tracekit.analysis.idle.sums import idle_time, loaded_time
-from tracekit.analysis.inject import Metric, Unavailable, metric
+from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import IntervalSet, spans
-from tracekit.analysis.result import Better
 from tracekit.analysis.scope import Device, require_alike, require_seen, steady_steps, steady_tokens
 
 
-@metric("ratio", Better.LOWER)
 def idle_ratio(gaps: pd.DataFrame, loaded: pd.DataFrame) -> float:
     """Share of the loaded window that lies in gaps of the target, however short.
 
@@ -23,26 +23,10 @@ def idle_ratio(gaps: pd.DataFrame, loaded: pd.DataFrame) -> float:
     return idle_time(gaps) / loaded_time(loaded)
 
 
-_MEANINGS = {
-    Cause.BETWEEN_ENCODERS: "the device paused between two encoders of one command buffer",
-    Cause.BETWEEN_BUFFERS: "it paused between command buffers, the next of which was committed",
-    Cause.START: "work was committed to a device that had run out of work, and had yet to start",
-    Cause.LATE_START: "committed work waited over 100 µs for no known reason",
-    Cause.REPORT: "all work had ended, one command buffer was not yet reported, and the host is "
-    "not known to have gone on without the report",
-    Cause.OTHER_DEVICE: "nothing was committed for this device, and another one worked",
-    Cause.ENCODING: "nothing was committed, and the host encoded",
-    Cause.HOST: "nothing was committed, all was reported, and the host's activity is not known",
-    Cause.COMPILE: "nothing was committed because a pipeline was being compiled",
-    Cause.WIRING: "the driver wired memory",
-    Cause.DRIVER: "the device waited for the driver of the target",
-    Cause.OTHER_PROCESS: "committed work waited while another process ran on the GPU",
-    Cause.POWERING_UP: "committed work waited and the GPU had yet to be powered up",
-}
 _SEEN_ANYWAY = (Cause.DRIVER, Cause.COMPILE, Cause.WIRING)  # without times of commits, too
 
 
-def _idle_by(cause: Cause) -> Metric:
+def _make_cause_measure(cause: Cause, meaning: str) -> Callable[..., float]:
     def measure(
         idle_by_cause: dict[Cause, int], loaded: pd.DataFrame, causes: pd.DataFrame
     ) -> float:
@@ -55,21 +39,52 @@ def _idle_by(cause: Cause) -> Metric:
             raise Unavailable(reason)
         return idle_by_cause[cause] / loaded_time(loaded)
 
-    name = cause.replace("-", "_")
-    measure.__doc__ = f"Share of that window in which {_MEANINGS[cause]}."
-    return Metric(f"idle_{name}", "ratio", Better.LOWER, measure)
+    measure.__doc__ = f"Share of that window in which {meaning}."
+    return measure
 
 
-@metric("ratio", Better.LOWER)
+idle_between_encoders = _make_cause_measure(
+    Cause.BETWEEN_ENCODERS, "the device paused between two encoders of one command buffer"
+)
+idle_between_buffers = _make_cause_measure(
+    Cause.BETWEEN_BUFFERS, "it paused between command buffers, the next of which was committed"
+)
+idle_start_latency = _make_cause_measure(
+    Cause.START, "work was committed to a device that had run out of work, and had yet to start"
+)
+idle_late_start = _make_cause_measure(
+    Cause.LATE_START, "committed work waited over 100 µs for no known reason"
+)
+idle_way_back = _make_cause_measure(
+    Cause.REPORT,
+    "all work had ended, one command buffer was not yet reported, and the host is "
+    "not known to have gone on without the report",
+)
+idle_other_device = _make_cause_measure(
+    Cause.OTHER_DEVICE, "nothing was committed for this device, and another one worked"
+)
+idle_encoding = _make_cause_measure(Cause.ENCODING, "nothing was committed, and the host encoded")
+idle_host = _make_cause_measure(
+    Cause.HOST, "nothing was committed, all was reported, and the host's activity is not known"
+)
+idle_compile = _make_cause_measure(
+    Cause.COMPILE, "nothing was committed because a pipeline was being compiled"
+)
+idle_wiring = _make_cause_measure(Cause.WIRING, "the driver wired memory")
+idle_driver = _make_cause_measure(Cause.DRIVER, "the device waited for the driver of the target")
+idle_other_process = _make_cause_measure(
+    Cause.OTHER_PROCESS, "committed work waited while another process ran on the GPU"
+)
+idle_powering_up = _make_cause_measure(
+    Cause.POWERING_UP, "committed work waited and the GPU had yet to be powered up"
+)
+
+
 def idle_unattributed(idle_by_cause: dict[Cause, int], loaded: pd.DataFrame) -> float:
     """Share of that window that is idle for reasons that the recording does not show."""
     return idle_by_cause[Cause.UNATTRIBUTED] / loaded_time(loaded)
 
 
-IDLE_METRICS = (idle_ratio, *map(_idle_by, _MEANINGS), idle_unattributed)
-
-
-@metric("tokens/s", Better.HIGHER)
 def kernel_ceiling(
     steps: pd.DataFrame,
     loaded: pd.DataFrame,

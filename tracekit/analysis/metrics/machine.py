@@ -4,14 +4,13 @@ import pandas as pd
 
 from tracekit.analysis.allocations import allocations
 from tracekit.analysis.handover import Handover
-from tracekit.analysis.inject import Unavailable, metric
+from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import busy, marked_window
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.lifetime import Lifetime
 from tracekit.analysis.machine import below_best, read_monitor
 from tracekit.analysis.memory_levels import levels, trend
 from tracekit.analysis.profile import sampled_weight
-from tracekit.analysis.result import Better
 from tracekit.analysis.scope import (
     Device,
     Targets,
@@ -23,13 +22,11 @@ from tracekit.analysis.scope import (
 from tracekit.analysis.upkeep import wiring
 
 
-@metric("ns")
 def host_busy(device: Device, handover: Handover) -> int:
     """Time in which work of the target was in flight on the CPU, by the host's clock."""
     return busy(*host_of(device).spans)
 
 
-@metric("ratio", Better.LOWER)
 def host_idle_ratio(
     device: Device,
     handover: Handover,
@@ -45,7 +42,6 @@ def host_idle_ratio(
     return 1 - work_time / own_time
 
 
-@metric("ratio", Better.LOWER)
 def reference_share(device: Device, loop: Loop, spans: pd.DataFrame | None) -> float:
     """Share of the steady window in which reference work was timed, between steps.
 
@@ -59,7 +55,6 @@ def reference_share(device: Device, loop: Loop, spans: pd.DataFrame | None) -> f
     return spent_time / loop.length
 
 
-@metric("cores")
 def host_cpu(process_samples: pd.DataFrame, phases: pd.DataFrame | None) -> float:
     """Median of the cores that the target used in its steady phase, over all samples."""
     window = marked_window(phases)
@@ -72,7 +67,6 @@ def host_cpu(process_samples: pd.DataFrame, phases: pd.DataFrame | None) -> floa
     return float(cores.median())
 
 
-@metric("bytes", Better.LOWER)
 def memory_peak(process_samples: pd.DataFrame) -> int:
     """Most resident memory of the target in any sample; peaks between samples are not seen."""
     memory = process_samples["memory"].dropna()
@@ -81,13 +75,11 @@ def memory_peak(process_samples: pd.DataFrame) -> int:
     return int(memory.max())
 
 
-@metric("bytes", Better.LOWER)
 def mlx_memory_peak(memory_profile: pd.DataFrame) -> int:
     """Most memory that MLX's arrays took at any moment of the steady phase."""
     return _find_noted_bytes(memory_profile, "mlx_peak")
 
 
-@metric("bytes/step", Better.LOWER)
 def memory_growth(memory_profile: pd.DataFrame, steps: pd.DataFrame) -> float:
     """Memory of MLX's arrays that each steady step left behind, from the first to the last."""
     initial_level = _find_noted_bytes(memory_profile, "mlx_active", phases_before=1)
@@ -111,13 +103,11 @@ def _find_noted_bytes(profile: pd.DataFrame, level_name: str, phases_before: int
     return int(note["bytes"])
 
 
-@metric("Hz")
 def gpu_clock_p50(gauges: pd.DataFrame | None, phases: pd.DataFrame | None) -> float:
     """Median clock of the GPU in the steady window, as the monitor reports it."""
     return float(_steady_readings(gauges, phases, "gpu_clock").median())
 
 
-@metric("Hz")
 def gpu_clock_min(gauges: pd.DataFrame | None, phases: pd.DataFrame | None) -> float:
     """Lowest clock of the GPU in the steady window: far below the median, it was throttled or idle.
 
@@ -126,13 +116,11 @@ def gpu_clock_min(gauges: pd.DataFrame | None, phases: pd.DataFrame | None) -> f
     return float(_steady_readings(gauges, phases, "gpu_clock").min())
 
 
-@metric("W", Better.LOWER)
 def gpu_power_p50(gauges: pd.DataFrame | None, phases: pd.DataFrame | None) -> float:
     """Median power of the GPU in the steady window, as the monitor reports it."""
     return float(_steady_readings(gauges, phases, "gpu_power").median())
 
 
-@metric("level", Better.LOWER)
 def thermal_pressure_worst(gauges: pd.DataFrame | None, phases: pd.DataFrame | None) -> int:
     """Worst thermal pressure in the steady window.
 
@@ -155,13 +143,11 @@ def _steady_readings(
     return readings["value"].astype(float)
 
 
-@metric("ratio", Better.LOWER)
 def gpu_downclocked_ratio(gpu_performance_states: pd.DataFrame, gpu: Device, loop: Loop) -> float:
     """Share of the steady time awake in which the GPU was below its best performance state."""
     return below_best(gpu_performance_states, loop).share
 
 
-@metric("bytes/s", Better.LOWER)
 def gpu_memory_slope(allocated_sizes: pd.DataFrame, targets: Targets, loop: Loop) -> float:
     """GPU memory that the target kept per second, by the lowest levels of the steady window.
 
@@ -171,14 +157,12 @@ def gpu_memory_slope(allocated_sizes: pd.DataFrame, targets: Targets, loop: Loop
     return trend(gpu_levels, loop).rate * 1e9
 
 
-@metric("bytes/s", Better.LOWER)
 def memory_slope(process_samples: pd.DataFrame, targets: Targets, loop: Loop) -> float:
     """Resident memory that the target kept per second, by the same lowest levels."""
     resident_levels = levels(None, process_samples, targets)
     return trend(resident_levels, loop).rate * 1e9
 
 
-@metric("allocations/step", Better.LOWER)
 def allocations_per_step(
     resource_allocations: pd.DataFrame, steps: pd.DataFrame, loop: Loop
 ) -> float:
@@ -187,19 +171,16 @@ def allocations_per_step(
     return len(allocated) / len(steady_steps(steps))
 
 
-@metric("ns", Better.LOWER)
 def wire_time(driver_events: pd.DataFrame, loop: Loop) -> int:
     """Steady time in which the driver wired memory for the target."""
     return busy(*wiring(driver_events, loop))
 
 
-@metric("ns")
 def cpu_time(cpu_profile: pd.DataFrame, targets: Targets) -> int:
     """CPU time of the target's threads: the sum of the weights of Time Profiler's samples."""
     return sampled_weight(of_target(cpu_profile, targets))
 
 
-@metric("ns")
 def target_life(lifetime: Lifetime) -> int:
     """Time of the recording in which the target lived, from the end of its creation on."""
     if lifetime.created is None:
@@ -210,7 +191,6 @@ def target_life(lifetime: Lifetime) -> int:
     return lifetime.length
 
 
-@metric("ratio")
 def cpu_utilization(cpu_profile: pd.DataFrame, targets: Targets, lifetime: Lifetime) -> float:
     """CPU time of the target over its life; above 100 % if several threads ran.
 

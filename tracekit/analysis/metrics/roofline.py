@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.inject import NotApplicable, Unavailable, metric
+from tracekit.analysis.inject import NotApplicable, Unavailable
 from tracekit.analysis.intervals import Window, spans
 from tracekit.analysis.machine import Machine, chip_of
 from tracekit.analysis.metrics.steps import bytes_moved, step_model, step_times
-from tracekit.analysis.result import Better
 from tracekit.analysis.scope import Device, require_seen, steady_steps
 from tracekit.machine import chips, roofline
 
@@ -26,7 +25,6 @@ LEAST_RIDGE = 20.0
 _SECOND = 1e9
 
 
-@metric("flop/byte")
 def step_intensity(step_models: pd.DataFrame) -> float:
     """Floating-point operations of a step for each byte that memory must move for it."""
     model = step_model(step_models)
@@ -36,7 +34,6 @@ def step_intensity(step_models: pd.DataFrame) -> float:
     return roofline.intensity(flops, bytes_moved(model))
 
 
-@metric("ns", Better.LOWER)
 def step_bound(step_models: pd.DataFrame, machine: Machine) -> float:
     """Least time of a step by the limits of the chip's memory and, if known, its arithmetic.
 
@@ -51,7 +48,6 @@ def step_bound(step_models: pd.DataFrame, machine: Machine) -> float:
     return lower_bound.seconds * _SECOND
 
 
-@metric("ratio", Better.HIGHER)
 def bandwidth_share(steps: pd.DataFrame, step_models: pd.DataFrame, machine: Machine) -> float:
     """Share of the chip's memory bandwidth that the median step reached, waiting included."""
     model = step_model(step_models)
@@ -65,7 +61,6 @@ def bandwidth_share(steps: pd.DataFrame, step_models: pd.DataFrame, machine: Mac
     return _share(reached, bandwidth)
 
 
-@metric("ratio", Better.HIGHER)
 def bandwidth_share_busy(
     steps: pd.DataFrame, step_models: pd.DataFrame, steady_roof: "Roof"
 ) -> float:

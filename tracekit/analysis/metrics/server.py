@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.inject import Metric, Unavailable, metric
-from tracekit.analysis.result import Better
+from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.scope import steady_steps
 from tracekit.analysis.serving import (
     Part,
@@ -72,20 +71,28 @@ STATISTICS: dict[str, tuple[str, Callable[[Values], float]]] = {
 }
 
 
-def _statistic(latency: Latency, name: str) -> Metric:
+def _make_statistic_measure(latency: Latency, name: str) -> Callable[..., float]:
     words, number = STATISTICS[name]
 
     def measure(requests: pd.DataFrame, request_tokens: pd.DataFrame) -> float:
         return number(latency.values(requests, request_tokens))
 
     measure.__doc__ = f"{words} of the {latency.meaning}."
-    return Metric(f"{latency.name}_{name}", "ns", Better.LOWER, measure)
+    return measure
 
 
-LATENCY_METRICS = tuple(_statistic(latency, name) for latency in LATENCIES for name in STATISTICS)
+def _make_statistic_measures(latency: Latency) -> list[Callable[..., float]]:
+    """Return the functions of a latency, in the order of `STATISTICS`."""
+    return [_make_statistic_measure(latency, name) for name in STATISTICS]
 
 
-@metric("requests/s")
+_TTFT, _TPOT, _ITL, _E2E = LATENCIES
+ttft_mean, ttft_p50, ttft_p95, ttft_p99, ttft_std = _make_statistic_measures(_TTFT)
+tpot_mean, tpot_p50, tpot_p95, tpot_p99, tpot_std = _make_statistic_measures(_TPOT)
+itl_mean, itl_p50, itl_p95, itl_p99, itl_std = _make_statistic_measures(_ITL)
+e2e_mean, e2e_p50, e2e_p95, e2e_p99, e2e_std = _make_statistic_measures(_E2E)
+
+
 def request_rate_offered(requests: pd.DataFrame, steps: pd.DataFrame) -> float:
     """Requests per second that were to arrive, up to the last scheduled one of the run."""
     arrivals = require_requests(requests)["start"]
@@ -96,49 +103,35 @@ def request_rate_offered(requests: pd.DataFrame, steps: pd.DataFrame) -> float:
     return len(arrivals) * 1e9 / length
 
 
-@metric("requests/s", Better.HIGHER)
 def request_rate_served(requests: pd.DataFrame, steps: pd.DataFrame) -> float:
     """Requests per second that were completed, over the whole run."""
     return len(select_completed(requests)) * 1e9 / _length(steps)
 
 
-@metric("ratio", Better.HIGHER)
 def slo_attainment(requests: pd.DataFrame, gauges: pd.DataFrame) -> float:
     """Share of all requests that were completed within `--slo-ttft` and `--slo-tpot`."""
     return _good(requests, gauges) / len(require_requests(requests))
 
 
-@metric("requests/s", Better.HIGHER)
 def goodput(requests: pd.DataFrame, gauges: pd.DataFrame, steps: pd.DataFrame) -> float:
     """Requests per second that were completed within `--slo-ttft` and `--slo-tpot`."""
     return _good(requests, gauges) * 1e9 / _length(steps)
 
 
-def _make_state_metric(state: str, better: Better, meaning: str) -> Metric:
+def _make_state_measure(state: str, meaning: str) -> Callable[..., int]:
     def measure(requests: pd.DataFrame) -> int:
         return int((require_requests(requests)["state"] == state).sum())
 
     measure.__doc__ = meaning
-    return Metric(f"requests_{state}", "count", better, measure)
+    return measure
 
 
-REQUEST_METRICS = (
-    *LATENCY_METRICS,
-    _make_state_metric("completed", Better.HIGHER, "Requests that got all their tokens."),
-    _make_state_metric(
-        "unfinished",
-        Better.LOWER,
-        "Requests that were to arrive in the run and were not complete at its end.",
-    ),
-    _make_state_metric(
-        "rejected",
-        Better.LOWER,
-        "Requests that the server refused, because they could never be served.",
-    ),
-    request_rate_offered,
-    request_rate_served,
-    goodput,
-    slo_attainment,
+requests_completed = _make_state_measure("completed", "Requests that got all their tokens.")
+requests_unfinished = _make_state_measure(
+    "unfinished", "Requests that were to arrive in the run and were not complete at its end."
+)
+requests_rejected = _make_state_measure(
+    "rejected", "Requests that the server refused, because they could never be served."
 )
 
 
@@ -169,7 +162,6 @@ def _length(steps: pd.DataFrame) -> int:
     return length
 
 
-@metric("tokens/s", Better.HIGHER)
 def steady_token_rate(requests: pd.DataFrame, steps: pd.DataFrame, gauges: pd.DataFrame) -> float:
     """Median of tokens over duration, of the ticks in a server's steady part.
 
@@ -181,15 +173,21 @@ def steady_token_rate(requests: pd.DataFrame, steps: pd.DataFrame, gauges: pd.Da
     return rate
 
 
-def _make_length_metric(part: str, meaning: str) -> Metric:
+def _make_length_measure(part: str, meaning: str) -> Callable[..., int]:
     def measure(requests: pd.DataFrame, steps: pd.DataFrame, gauges: pd.DataFrame) -> int:
         return _part(requests, steps, gauges, part).window.length
 
     measure.__doc__ = meaning
-    return Metric(f"{part}_time", "ns", Better.NEITHER, measure)
+    return measure
 
 
-@metric("count", Better.LOWER)
+ramp_time = _make_length_measure("ramp", "From the start of the run to a server's steady part.")
+steady_time = _make_length_measure("steady", "How long a server's steady part lasted.")
+tail_time = _make_length_measure(
+    "tail", "From the end of a server's steady part to the end of the run."
+)
+
+
 def tick_spikes(requests: pd.DataFrame, steps: pd.DataFrame, gauges: pd.DataFrame) -> int:
     """Ticks of a server that took longer than `--slow-tick` (200 ms unless given)."""
     require_requests(requests)
@@ -199,7 +197,6 @@ def tick_spikes(requests: pd.DataFrame, steps: pd.DataFrame, gauges: pd.DataFram
     return int((steady_steps(steps)["duration"] > longest).sum())
 
 
-@metric("ratio")
 def block_occupancy_mean(
     requests: pd.DataFrame, gauges: pd.DataFrame, steps: pd.DataFrame
 ) -> float:
@@ -208,7 +205,6 @@ def block_occupancy_mean(
     return time_weighted(gauges, "used_blocks", steady_phase(steps)) / _pool(gauges)
 
 
-@metric("ratio")
 def block_occupancy_peak(requests: pd.DataFrame, gauges: pd.DataFrame) -> float:
     """Share of the block pool in use at most."""
     require_requests(requests)
@@ -216,24 +212,11 @@ def block_occupancy_peak(requests: pd.DataFrame, gauges: pd.DataFrame) -> float:
     return float(used_blocks.max()) / _pool(gauges)
 
 
-@metric("count", Better.LOWER)
 def queue_peak(requests: pd.DataFrame, gauges: pd.DataFrame) -> int:
     """Requests that waited to be admitted, at most."""
     require_requests(requests)
     _, queued_requests = readings_named(gauges, "queued_requests")
     return int(queued_requests.max())
-
-
-SERVING_METRICS = (
-    steady_token_rate,
-    _make_length_metric("ramp", "From the start of the run to a server's steady part."),
-    _make_length_metric("steady", "How long a server's steady part lasted."),
-    _make_length_metric("tail", "From the end of a server's steady part to the end of the run."),
-    tick_spikes,
-    block_occupancy_mean,
-    block_occupancy_peak,
-    queue_peak,
-)
 
 
 def _part(requests: pd.DataFrame, steps: pd.DataFrame, gauges: pd.DataFrame, name: str) -> Part:

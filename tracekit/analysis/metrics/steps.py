@@ -9,11 +9,10 @@ import pandas as pd
 from tracekit.analysis.beats import Beats, beats, spikes
 from tracekit.analysis.completeness import Completeness, require_rows
 from tracekit.analysis.idle.sums import gaps_of_waits
-from tracekit.analysis.inject import Unavailable, metric
+from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.iterations import Loop, steady_iterations
-from tracekit.analysis.result import Better
 from tracekit.analysis.scope import (
     Device,
     reference_time,
@@ -26,7 +25,6 @@ from tracekit.analysis.serving import parts, steady_phase
 from tracekit.analysis.submission import in_flight, per_iteration, require_buffers, require_lives
 
 
-@metric("steps/s", Better.HIGHER)
 def step_rate(
     steps: pd.DataFrame, spans: pd.DataFrame | None, completeness: Completeness | None
 ) -> float:
@@ -39,7 +37,6 @@ def step_rate(
     return len(steady_steps(steps)) / _seconds(steps, spans)
 
 
-@metric("tokens/s", Better.HIGHER)
 def tokens_per_second(
     steps: pd.DataFrame, spans: pd.DataFrame | None, completeness: Completeness | None
 ) -> float:
@@ -49,19 +46,16 @@ def tokens_per_second(
     return steady_tokens(steps) / _seconds(steps, spans)
 
 
-@metric("ns", Better.LOWER)
 def step_p50(steps: pd.DataFrame) -> float:
     """Median duration of a steady step, from building it until it was seen complete."""
     return float(np.median(step_times(steps)))
 
 
-@metric("ns", Better.LOWER)
 def step_p99(steps: pd.DataFrame) -> float:
     """99th percentile of that duration, linear between ranks."""
     return float(np.quantile(step_times(steps), 0.99))
 
 
-@metric("bytes/s", Better.HIGHER)
 def memory_bandwidth(steps: pd.DataFrame, step_models: pd.DataFrame) -> float:
     """Bytes that a step must move, each read once, over the median step: a model, not a counter."""
     moved = bytes_moved(step_model(step_models))
@@ -109,7 +103,6 @@ _TENTHS = 10
 _LEAST_OF_TENTH = 5  # steps
 
 
-@metric("ratio", Better.LOWER)
 def rate_droop(steps: pd.DataFrame, gauges: pd.DataFrame | None) -> float:
     """Share of the rate that the steady phase lost from its first tenth of steps to its last.
 
@@ -140,7 +133,6 @@ def rate_droop(steps: pd.DataFrame, gauges: pd.DataFrame | None) -> float:
     return 1 - last_rate / first_rate
 
 
-@metric("ratio", Better.LOWER)
 def step_variation(
     steps: pd.DataFrame, requests: pd.DataFrame | None, spans: pd.DataFrame | None
 ) -> float:
@@ -153,7 +145,6 @@ def step_variation(
     return float(_require_alike_beats(steps, requests, spans).variation)
 
 
-@metric("ratio", Better.LOWER)
 def step_spike_share(
     steps: pd.DataFrame, requests: pd.DataFrame | None, spans: pd.DataFrame | None
 ) -> float:
@@ -167,7 +158,6 @@ def step_spike_share(
     return float(lost_time / row.times.sum())
 
 
-@metric("count", Better.LOWER)
 def command_buffers_per_step(
     gpu: Device, loop: Loop, timeline: pd.DataFrame, steps: pd.DataFrame
 ) -> float:
@@ -176,7 +166,6 @@ def command_buffers_per_step(
     return buffer_count / len(steady_steps(steps))
 
 
-@metric("count", Better.LOWER)
 def command_buffers_per_token(
     gpu: Device, loop: Loop, timeline: pd.DataFrame, steps: pd.DataFrame
 ) -> float:
@@ -184,7 +173,6 @@ def command_buffers_per_token(
     return _buffers(gpu, loop, timeline, steps) / steady_tokens(steps)
 
 
-@metric("count", Better.LOWER)
 def intervals_per_token(gpu: Device, loop: Loop, steps: pd.DataFrame) -> float:
     """Device intervals of the target that start in the steady window, over its tokens."""
     tokens = steady_tokens(steps)
@@ -193,13 +181,11 @@ def intervals_per_token(gpu: Device, loop: Loop, steps: pd.DataFrame) -> float:
     return _some(len(intervals_in_loop), loop) / tokens
 
 
-@metric("count")
 def queue_depth_mean(gpu: Device, loop: Loop, timeline: pd.DataFrame) -> float:
     """Command buffers of the target that are committed and not complete, the mean over the time."""
     return in_flight(timeline, loop)
 
 
-@metric("count", Better.LOWER)
 def readbacks_per_step(
     gpu: Device, timeline: pd.DataFrame, gaps: pd.DataFrame, iterations: pd.DataFrame
 ) -> float:
@@ -211,18 +197,6 @@ def readbacks_per_step(
     require_lives(timeline)
     waits = gaps_of_waits(gaps, "yes", "unknown")
     return per_iteration(waits, steady_iterations(iterations))
-
-
-RHYTHM_METRICS = (
-    rate_droop,
-    step_variation,
-    step_spike_share,
-    command_buffers_per_step,
-    command_buffers_per_token,
-    intervals_per_token,
-    queue_depth_mean,
-    readbacks_per_step,
-)
 
 
 def _require_alike_beats(
