@@ -157,7 +157,7 @@ def analyze(
         kept_result = _find_kept_result(recording, _make_result_key(recording, redacted=redacted))
         if kept_result is not None:
             return kept_result
-    result, _ = _analyze(recording, progress, settings, redacted=redacted)
+    result, _ = analyze_tables(recording, progress, settings=settings, redacted=redacted)
     return result
 
 
@@ -229,17 +229,26 @@ def _digest(content: bytes) -> str:
     return blake2b(content, digest_size=16).hexdigest()
 
 
-def _analyze(
-    recording: Recording, progress: Progress, settings: "Settings | None", *, redacted: bool
+def analyze_tables(
+    recording: Recording,
+    progress: Progress = quiet,
+    *,
+    settings: "Settings | None" = None,
+    redacted: bool = True,
+    keep: bool = True,
 ) -> "tuple[Result, Tables]":
+    """Make the result, and return it with the tables of the run, which `report` can use.
+
+    Without `keep`, the run gets `result.json`, and nothing that serves a later reading.
+    """
     with stages.running(recording, "analyze"), tables_losses.overhearing() as ledger:
         record_room.requirements.require_timing(recording)
         record_room.requirements.require_exports(recording)
         provenance = recording.provenance()
         key = ""
-        if settings is None:
+        if settings is None and keep:
             key = _make_result_key(recording, redacted=redacted)
-        tables = tables_of(recording)
+        tables = tables_of(recording, keep=keep)
         progress("measuring and judging")
         result = analysis.analyze(tables, provenance, settings)
         all_warnings = (*provenance.warnings, *tables.warnings)
@@ -254,22 +263,22 @@ def _analyze(
     return result, tables
 
 
-def report(recording: Recording, progress: Progress = quiet, *, redacted: bool = True) -> Path:
-    """Write the page of the run's result."""
-    return _report(recording, progress, None, redacted=redacted)
-
-
 def analyze_and_report(
     recording: Recording, progress: Progress = quiet, *, redacted: bool = True
 ) -> Path:
     """Write the result and the page of a run, for both of which its tables are read once."""
-    _, tables = _analyze(recording, progress, None, redacted=redacted)
-    return _report(recording, progress, tables, redacted=redacted)
+    _, tables = analyze_tables(recording, progress, redacted=redacted)
+    return report(recording, progress, tables=tables, redacted=redacted)
 
 
-def _report(
-    recording: Recording, progress: Progress, tables: "Tables | None", *, redacted: bool
+def report(
+    recording: Recording,
+    progress: Progress = quiet,
+    *,
+    tables: "Tables | None" = None,
+    redacted: bool = True,
 ) -> Path:
+    """Write the page of the run's result; `tables` are those of the run, if they are open."""
     with stages.running(recording, "report"):
         result = analysis.Result.load(recording.result_file)
         redact: Callable[[str], str] = redaction_of(recording)
@@ -423,12 +432,20 @@ def _schemas_to_spare() -> frozenset[str]:
     return tables_room.schemas.first_sources(_LABELS)
 
 
-def tables_of(recording: Recording, choice: "Choice | None" = None) -> "Tables":
-    """Return the normalized tables of the run, or of the chosen run of its trace."""
+def tables_of(
+    recording: Recording, choice: "Choice | None" = None, *, keep: bool = True
+) -> "Tables":
+    """Return the normalized tables of the run, or of the chosen run of its trace.
+
+    Those that are read are kept in the run's folder, unless `keep` is false.
+    """
     choice = choice or tables_room.Choice()
     run, targets = record_room.requirements.run_and_targets(recording, choice.run)
     choice_of_run = replace(choice, run=run)
-    return tables_room.Tables(recording.exports, targets, recording.tables, choice_of_run)
+    cache = None
+    if keep:
+        cache = recording.tables
+    return tables_room.Tables(recording.exports, targets, cache, choice_of_run)
 
 
 def redaction_of(recording: Recording) -> redaction.Redaction:

@@ -96,6 +96,18 @@ def test_a_run_is_analysed_and_nothing_of_it_is_changed(tmp_path: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == times_before
 
 
+def test_no_table_is_kept_in_a_private_folder(tmp_path: Path) -> None:
+    [source] = sources_of([str(run(tmp_path / "run", 3, {GPU}))])
+    output = tmp_path / "out"
+    choices = Choices(tables=("gpu_intervals",), pages=True)
+    private_folder = tmp_path / "private"
+    private_folder.mkdir()
+    [row] = analyse_task(Task(source, "it", "stamp", choices, str(output)), private_folder)
+    assert row.tables == ("gpu_intervals",)
+    assert list(private_folder.rglob("*.parquet")) == []
+    assert [path.name for path in output.rglob("*.parquet")] == [f"{row.key}.parquet"]
+
+
 def test_a_page_is_made_if_it_is_asked_for_and_the_page_of_the_batch_leads_to_it(
     tmp_path: Path,
 ) -> None:

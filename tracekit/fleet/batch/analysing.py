@@ -19,7 +19,7 @@ from tracekit.base import InputError, Recording, TracekitError, own_version, uni
 from tracekit.fleet.batch.results import BatchRow, fill_row, keep_page, keep_tables
 from tracekit.fleet.batch.sources import RecordingSource, Said, SourceForm, forget_listings
 from tracekit.record import imports, inputs
-from tracekit.tables import exports
+from tracekit.tables import Tables, exports
 
 _MOST_FILES = 100_000
 _LONGEST = 200  # letters of a file's name
@@ -189,10 +189,11 @@ def _rows(task: Task, folder: Path) -> Iterator[BatchRow]:
             row = replace(row, key=f"{row.key}-{number}")
         if name:
             row = replace(row, recording=f"{row.recording}#{name}")
-        row = fill_row(row, recording, _result(task, recording))
-        table_names = keep_tables(task.output, task.choices.tables, row, recording)
+        result, tables = _analyze(task, recording)
+        row = fill_row(row, recording, result)
+        table_names = keep_tables(task.output, task.choices.tables, row, tables)
         if task.choices.pages:
-            keep_page(task.output, row, recording, redacted=task.choices.redacted)
+            keep_page(task.output, row, recording, tables, redacted=task.choices.redacted)
         yield replace(row, tables=table_names)
 
 
@@ -254,8 +255,13 @@ def _still_holds(run: Recording) -> bool:
     return all(file.stat().st_mtime_ns <= analysis_time for file in run.exports.glob("*.*"))
 
 
-def _result(task: Task, recording: Recording) -> Result:
-    """Return the result that a run has of this version, or analyse it."""
+def _analyze(task: Task, recording: Recording) -> tuple[Result, Tables]:
+    """Return the result that a run has of this version, or analyse it; and its tables.
+
+    A private run is removed with its folder, so no table is kept there, and those alone are read
+    from there that were copied because nothing else is left of an export.
+    """
+    keep = recording.tables.is_dir()
     if recording.result_file.exists():
         try:
             result = Result.load(recording.result_file)
@@ -264,8 +270,8 @@ def _result(task: Task, recording: Recording) -> Result:
         else:
             is_same_version = result.provenance.tracekit == own_version()
             if is_same_version and result.provenance.redacted == task.choices.redacted:
-                return result
-    return pipeline.analyze(recording, redacted=task.choices.redacted)
+                return result, pipeline.tables_of(recording, keep=keep)
+    return pipeline.analyze_tables(recording, redacted=task.choices.redacted, keep=keep)
 
 
 def _make_failure_row(task: Task, folder: Path, error: str, hint: str) -> BatchRow:

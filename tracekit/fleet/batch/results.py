@@ -21,7 +21,7 @@ from tracekit.base import (
     own_version,
     require,
 )
-from tracekit.tables import SCHEMAS, Severity, toc
+from tracekit.tables import SCHEMAS, Severity, Tables, toc
 from tracekit.tables import losses as tables_losses
 
 _NS_PER_MS = 1e6
@@ -235,7 +235,7 @@ def wanted_tables(words: str) -> tuple[str, ...]:
 
 
 def keep_tables(
-    output: str, wanted_names: Sequence[str], row: BatchRow, recording: Recording
+    output: str, wanted_names: Sequence[str], row: BatchRow, tables: Tables
 ) -> tuple[str, ...]:
     """Write tables of a recording as `tables/NAME/KEY.parquet`; return their names.
 
@@ -244,7 +244,6 @@ def keep_tables(
     """
     if not output or not wanted_names:
         return ()
-    tables = pipeline.tables_of(recording)
     kept_names: list[str] = []
     for name in tables:
         if name not in wanted_names and ALL not in wanted_names:
@@ -284,10 +283,12 @@ def page_file(output: Path, key: str) -> Path:
     return output / PAGES / f"{key}.html"
 
 
-def keep_page(output: str, row: BatchRow, recording: Recording, *, redacted: bool) -> None:
+def keep_page(
+    output: str, row: BatchRow, recording: Recording, tables: Tables, *, redacted: bool
+) -> None:
     """Write the page of a recording, unless its tables cannot be read."""
     with suppress(TracekitError):
-        page = pipeline.report(recording, redacted=redacted)
+        page = pipeline.report(recording, tables=tables, redacted=redacted)
         files.write_whole(page_file(Path(output), row.key), page.read_bytes())
 
 
