@@ -18,6 +18,8 @@ from tracekit.workload.plan import Plan
 from tracekit.workload.workload import load
 
 _WORKLOAD = """
+import time
+
 import mlx.core as mx
 from tracekit.workload import Step, workload
 
@@ -26,7 +28,7 @@ mx.device_info = lambda: {"device_name": "Apple Paravirtual device"}
 
 @workload
 def paravirtual() -> Step:
-    return Step(submit=lambda: None, wait=lambda _: None, backend="BACKEND")
+    return Step(submit=lambda: None, wait=lambda _: time.sleep(0.01), backend="BACKEND")
 """
 
 

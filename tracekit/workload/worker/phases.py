@@ -112,6 +112,7 @@ def note(account: Account | Notes, phase: str, *, thorough: bool = False) -> Non
 
 _MOST_WARMUP = 60 * SECOND
 _WAKE_UP = SECOND // 2
+_MOST_WAKE_UP = 2 * SECOND
 _GPU = "metal"
 
 
@@ -295,9 +296,14 @@ def wake_up(spec: Spec, loop: StepLoop) -> None:
 
 
 def raise_clock(loop: StepLoop, phase: str) -> None:
-    """Step for half a second, so that no step that counts runs at a clock that still rises."""
+    """Step for half a second, so that no step that counts runs at a clock that still rises.
+
+    The time between steps does not count. If steps are so short that it takes most of the time,
+    they cannot keep a GPU busy, and this ends after two seconds.
+    """
+    deadline = time.monotonic_ns() + _MOST_WAKE_UP
     worked = 0
-    while worked < _WAKE_UP and loop.run(phase, 1, NEVER):
+    while worked < _WAKE_UP and loop.run(phase, 1, deadline, fewest=0):
         worked += loop.last_step_time
 
 
