@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from tracekit import pipeline, record
+from tracekit import pipeline, record, tables
 from tracekit.app.sources import Source, find_sources, is_packed_bundle
 from tracekit.base import (
     InputError,
@@ -22,7 +22,6 @@ from tracekit.base import (
     unpacking,
 )
 from tracekit.record import Progress, quiet
-from tracekit.tables import exports, is_bundle
 
 _MOST = 1_000
 _KEPT = "-run"
@@ -343,11 +342,11 @@ def asking(
 
 def _can_be_asked(path: Path) -> bool:
     """Tell whether a query finds the recordings of a path by itself, or refuses it better."""
-    if is_bundle(path) or Recording(path).provenance_file.exists() or not path.exists():
+    if tables.is_bundle(path) or Recording(path).provenance_file.exists() or not path.exists():
         return True
     if path.is_file():
         return path.name.lower().endswith(_PACKED_BUNDLE) and is_packed_bundle(path)
-    return not exports.export_files(path)
+    return not tables.exports.export_files(path)
 
 
 def find_or_make_run(

@@ -9,9 +9,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
 
+from tracekit import record, tables
 from tracekit.base import InputError, Recording, UsageError, outputs, unpacking
-from tracekit.record import inputs
-from tracekit.tables import is_bundle, xcode_counters
 
 Kind = Literal["run", "bundle", "packed run", "packed bundle", "packed exports", "exports"]
 
@@ -65,23 +64,30 @@ def find_sources(paths: Sequence[Path]) -> list[Source]:
             other_paths.append(path)
         else:
             sources.append(Source("run", (run,), run.resolve().name, run.parent))
-    bundles, files = inputs.find_inputs(other_paths)
-    counters = [file for file in files if xcode_counters.is_counters(file)]
+    if other_paths:
+        sources += _find_other_sources(other_paths)
+    if not sources:
+        raise _make_emptiness_error(other_paths)
+    return list(dict.fromkeys(sources))
+
+
+def _find_other_sources(paths: Sequence[Path]) -> list[Source]:
+    """Return the recordings of paths that are not runs."""
+    bundles, files = record.inputs.find_inputs(paths)
+    counters = [file for file in files if tables.xcode_counters.is_counters(file)]
     exports = [file for file in files if file not in counters]
-    profiled_capture = inputs.find_profiled_capture(bundles, counters)
+    profiled_capture = record.inputs.find_profiled_capture(bundles, counters)
     if profiled_capture is not None:
         bundles.remove(profiled_capture)
-    sources += _sort_exports(exports, other_paths)
+    sources = _sort_exports(exports, paths)
     sources += map(_describe_bundle, bundles)
     if profiled_capture is not None:
         source = _describe_bundle(profiled_capture)
         sources.append(replace(source, paths=(profiled_capture, *counters)))
     elif counters:
-        place = _find_place(counters[0], other_paths)
+        place = _find_place(counters[0], paths)
         sources.append(Source("exports", tuple(counters), counters[0].stem, place))
-    if not sources:
-        raise _make_emptiness_error(other_paths)
-    return list(dict.fromkeys(sources))
+    return sources
 
 
 def _make_emptiness_error(paths: Sequence[Path]) -> InputError:
@@ -94,7 +100,7 @@ def _make_emptiness_error(paths: Sequence[Path]) -> InputError:
                 f"{path} is a folder of {len(runs)} runs, such as {runs[0].name}.",
                 hint="Name the runs that you mean; `tracekit runs index` lists all of a folder.",
             )
-    error = inputs.make_emptiness_error(paths)
+    error = record.inputs.make_emptiness_error(paths)
     if len(paths) == 1 and paths[0].is_dir():
         message = (
             f"{paths[0]} is not a run's folder: it has no recording.json, no export, no bundle."
@@ -115,7 +121,7 @@ def _find_run(path: Path) -> Path | None:
 
 def _describe_bundle(bundle: Path) -> Source:
     kind: Kind = "bundle"
-    if not is_bundle(bundle):
+    if not tables.is_bundle(bundle):
         match unpacking.find_content(bundle):
             case "run":
                 kind = "packed run"
@@ -123,13 +129,13 @@ def _describe_bundle(bundle: Path) -> Source:
                 kind = "packed bundle"
             case "files":
                 kind = "packed exports"
-    return Source(kind, (bundle,), inputs.name_of(bundle), _outside(bundle.parent))
+    return Source(kind, (bundle,), record.inputs.name_of(bundle), _outside(bundle.parent))
 
 
 def _sort_exports(files: Sequence[Path], given_paths: Sequence[Path]) -> list[Source]:
     if not files:
         return []
-    recordings = inputs.recordings_of(files)
+    recordings = record.inputs.recordings_of(files)
     sources: list[Source] = []
     for recording in recordings:
         own_files = recording.tables

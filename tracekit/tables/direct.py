@@ -15,7 +15,7 @@ from itertools import count
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
-from tracekit.base import InputError, Recording
+from tracekit.base import InputError
 from tracekit.base.stamps import Stamp, stamp
 from tracekit.tables import captures
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
@@ -28,8 +28,6 @@ from tracekit.tables.losses import Loss
 from tracekit.tables.place import Choice, TablePlace, describe_table, tables_at
 from tracekit.tables.toc import Toc, TocTable
 
-SUFFIX = ".trace"
-PACKED = ".zip"
 RECORDS = "bulkstore"
 _OWN = (RECORDS, "bulkstore_descriptor", "schema.xml", "spec.plist")
 _DOCUMENT = ("open.creq", "form.template")
@@ -168,26 +166,6 @@ def describe_ref(ref: TableRef) -> str:
     if isinstance(ref, CaptureTable):
         return name_bundle(ref.bundle)
     return ref.name
-
-
-def is_bundle(path: Path) -> bool:
-    """Return whether a path is a folder with the suffix of a trace or a GPU frame capture.
-
-    Letters of either case count.
-
-    A folder with a `recording.json` is that of a run, whatever its name.
-    """
-    is_trace_folder = path.suffix.lower() in {SUFFIX, captures.SUFFIX} and path.is_dir()
-    return is_trace_folder and not Recording(path).provenance_file.exists()
-
-
-def require_unpacked(path: Path) -> None:
-    """Raise InputError for a zip file: a bundle in it cannot be read until it is unpacked."""
-    if path.suffix.lower() == PACKED and path.is_file():
-        raise InputError(
-            f"{path} is a zip file; a bundle has to be unpacked before it is read.",
-            hint=f"`tracekit import {path}` unpacks the bundle in it into a run.",
-        )
 
 
 def open_bundle(bundle: Path) -> Bundle:

@@ -10,12 +10,12 @@ from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.container.store import Unreadable
 from tracekit.tables.bundle.errors import name_bundle
 from tracekit.tables.bundle.run_info import toc_of
+from tracekit.tables.bundle_paths import is_bundle
 from tracekit.tables.captures.place import is_capture
 from tracekit.tables.direct import (
     Listed,
     Stored,
     TableRef,
-    is_bundle,
     is_covered,
     open_bundle,
     tables_in,
@@ -24,7 +24,7 @@ from tracekit.tables.direct import (
 from tracekit.tables.export_files import PARQUET, contents, export_files, identify, refusal
 from tracekit.tables.headers import TableHeader
 from tracekit.tables.losses import Flaw, Loss
-from tracekit.tables.notes import DirectNote
+from tracekit.tables.notes import PRUNED_NOTE, DirectNote
 from tracekit.tables.place import (
     HOW_TO_CHOOSE,
     Choice,
@@ -34,12 +34,7 @@ from tracekit.tables.place import (
     place_of,
     tables_at,
 )
-from tracekit.tables.pruned import (
-    PRUNED_NOTE,
-    PrunedExport,
-    find_pruned_exports,
-    note_pruned_exports,
-)
+from tracekit.tables.pruned import PrunedExport, find_pruned_exports, note_pruned_exports
 from tracekit.tables.toc import Toc, TocRun, describe_runs, explain_run_choice, find_run
 
 # Names that other rooms reach as `exports.NAME`, those of the modules below included.

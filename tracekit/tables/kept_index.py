@@ -17,7 +17,8 @@ import msgspec
 
 from tracekit.base import InputError, RecordingError, documents
 from tracekit.base.stamps import lasting, stamp
-from tracekit.tables.direct import RECORDS, Listed, Stored, is_bundle
+from tracekit.tables.bundle_paths import is_bundle
+from tracekit.tables.direct import RECORDS, Listed, Stored
 from tracekit.tables.exports import ExportIndex, group_by_schema, index
 from tracekit.tables.headers import TableHeader
 from tracekit.tables.losses import Loss
@@ -29,9 +30,9 @@ from tracekit.tables.toc import Toc
 _log = logging.getLogger(__name__)
 _FILE = "index.json"
 _CODE = (
-    *("bundle/**/*.py", "captures/place.py", "direct.py", "export_files.py", "exports.py"),
-    *("headers.py", "kept_index.py", "losses.py", "notes.py", "place.py", "pruned.py", "toc.py"),
-    "xml/*.py",
+    *("bundle/**/*.py", "bundle_paths.py", "captures/place.py", "direct.py", "export_files.py"),
+    *("exports.py", "headers.py", "kept_index.py", "losses.py", "notes.py", "place.py"),
+    *("pruned.py", "toc.py", "xml/*.py"),
 )
 _BUNDLE_FILES = ("open.creq", "form.template")
 

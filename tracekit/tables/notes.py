@@ -13,6 +13,8 @@ import msgspec
 from tracekit.base import InputError, documents, files
 
 _Note = TypeVar("_Note")
+PRUNED_NOTE = "pruned.json"
+"""The note of exports that were pruned; see `tracekit.tables.pruned`."""
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,8 @@ from pathlib import Path
 from tracekit.base import documents
 from tracekit.tables.export_files import PARQUET
 from tracekit.tables.headers import TableHeader
-from tracekit.tables.notes import read_note
+from tracekit.tables.notes import PRUNED_NOTE, read_note
 
-PRUNED_NOTE = "pruned.json"
 FORMAT = 1
 
 

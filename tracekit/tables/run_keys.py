@@ -15,8 +15,7 @@ from pathlib import Path
 
 import tracekit
 from tracekit.base import TracekitError, own_version, stamps
-from tracekit.tables.notes import DirectNote
-from tracekit.tables.pruned import PRUNED_NOTE
+from tracekit.tables.notes import PRUNED_NOTE, DirectNote
 
 _NAME = attrgetter("name")
 _PACKAGE = Path(tracekit.__file__).parent

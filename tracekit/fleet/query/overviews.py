@@ -9,7 +9,6 @@ import pyarrow as pa
 from tracekit import analysis
 from tracekit.analysis import Finding, Measurement, Result, RuleCheck
 from tracekit.base import Provenance, Recording, RecordingError
-from tracekit.fleet.batch.results import device_of
 from tracekit.fleet.query.database import text, texts
 from tracekit.fleet.query.sources import AskedBatch, AskedRun
 
@@ -162,6 +161,8 @@ def identify_run(run: AskedRun) -> Cells:
 
 
 def _run(recording: Recording, provenance: Provenance) -> Cells:
+    from tracekit.fleet.batch.results import device_of  # noqa: PLC0415  kept rows need none of it
+
     state, error = _state_of(recording, provenance)
     parameters = [(name, str(value)) for name, value in provenance.parameters.items()]
     device = device_of(provenance.machine) or None

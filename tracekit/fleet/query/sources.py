@@ -7,10 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tracekit import pipeline
+from tracekit import tables as tables_room
 from tracekit.base import (
     InputError,
     InterruptedRunError,
@@ -20,11 +23,12 @@ from tracekit.base import (
     UsageError,
 )
 from tracekit.base import files as base_files
-from tracekit.fleet.batch.results import BatchRow, Results
-from tracekit.pipeline import import_
 from tracekit.record import Progress
-from tracekit.tables import Severity, exports, is_bundle
+from tracekit.tables import Severity, is_bundle
 from tracekit.tables import losses as tables_losses
+
+if TYPE_CHECKING:
+    from tracekit.fleet.batch.results import BatchRow
 
 DEFAULT = Path("bench/traces")
 _ZIPPED = (".trace.zip", ".gputrace.zip")
@@ -65,8 +69,10 @@ class AskedBatch:
         return _find_readable(self.path / "tables" / name)
 
     @cached_property
-    def recordings(self) -> list[BatchRow]:
+    def recordings(self) -> "list[BatchRow]":
         """Every recording by the name that it has here: its key, its state and its error."""
+        from tracekit.fleet.batch.results import Results  # noqa: PLC0415  few ask a batch
+
         rows: list[BatchRow] = []
         for row in Results(self.path / "results").rows("error"):
             name = f"{self.prefix}{row.recording}"
@@ -269,13 +275,13 @@ class Opener:
         folder = self.workshop / "imported" / number
         try:
             with tables_losses.collecting() as ledger:
-                imported = import_([bundle], folder, run=self.number)
+                imported = pipeline.import_([bundle], folder, run=self.number)
                 recording = imported[0]
             # Losses of its tables are reported when a question names these.
             losses = [loss for loss in ledger.losses if loss.severity is not Severity.NOTE]
             tables_losses.report(losses, read=False)
-            tables = exports.index(recording.exports)
-            _, choice_notes = exports.select_run(
+            tables = tables_room.exports.index(recording.exports)
+            _, choice_notes = tables_room.exports.select_run(
                 tables, recording.exports, self.number, bundle.name
             )
         except InterruptedRunError as stop:

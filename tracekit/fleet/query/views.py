@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracekit import analysis
+from tracekit import tables as tables_room
 from tracekit.base import (
     InputError,
     Recording,
@@ -24,7 +25,6 @@ from tracekit.base import (
     UsageError,
     find_similar,
 )
-from tracekit.fleet.batch.results import ROW_SCHEMA
 from tracekit.fleet.query import kept_rows, overviews
 from tracekit.fleet.query.database import QueryDatabase, text
 from tracekit.fleet.query.kept_rows import KeptRows, KeptRun
@@ -35,7 +35,6 @@ from tracekit.tables import (
     SCHEMAS,
     Flaw,
     Loss,
-    MissingTableError,
     Severity,
     run_keys,
     schemas,
@@ -350,7 +349,7 @@ class Views:
             try:
                 table = _read_rows(name, self.opener.open_run(run))
                 omissions: list[tuple[str, Flaw]] = []
-            except MissingTableError:
+            except tables_room.MissingTableError:
                 table = None
                 omissions = [(_THERE_IS_NONE, Flaw.NOTED)]
             except analysis.Unavailable as reason:
@@ -464,6 +463,8 @@ def _views(asked_sources: Sources, counts: Counter[str]) -> Iterator[View]:
     for name, schema in overviews.SCHEMAS.items():
         yield name, counts[name], schema.names
     if asked_sources.batches:
+        from tracekit.fleet.batch.results import ROW_SCHEMA  # noqa: PLC0415  few ask a batch
+
         columns = ["run", "run_path", *ROW_SCHEMA.names[1:]]
         yield overviews.RESULTS, counts[overviews.RESULTS], columns
     if counts[GAPS]:
