@@ -108,7 +108,7 @@ def test_a_kept_table_is_the_one_that_is_read(table: Path, cache: Path) -> None:
     flat = read_flat(table)
     for _ in range(2):
         loaded_table = load_kept(cache, table)
-        pd.testing.assert_frame_equal(loaded_table.part(), flat.frame)
+        pd.testing.assert_frame_equal(loaded_table.frame, flat.frame)
         assert loaded_table.names == flat.names
         assert loaded_table.symbols.stacks.equals(flat.symbols.stacks)
         assert loaded_table.symbols.frames.equals(flat.symbols.frames)
@@ -117,10 +117,10 @@ def test_a_kept_table_is_the_one_that_is_read(table: Path, cache: Path) -> None:
 
 def test_only_the_columns_that_are_asked_for_are_loaded(table: Path, cache: Path) -> None:
     for loaded_table in (load_kept(cache, table), read_flat(table)):
-        assert list(loaded_table.part({"id", "start", "absent"})) == ["start", "id"]
-        assert list(loaded_table.part(["process"])) == ["process"]  # and not process.pid
-        assert list(loaded_table.part([])) == []
-        assert loaded_table.part(["id"])["id"].tolist() == [2**64 - 1, 5]
+        assert loaded_table.arrow({"id", "start", "absent"}).column_names == ["start", "id"]
+        assert loaded_table.arrow(["process"]).column_names == ["process"]  # and not process.pid
+        assert loaded_table.arrow([]).column_names == []
+        assert loaded_table.arrow(["id"])["id"].to_pylist() == [2**64 - 1, 5]
 
 
 @pytest.mark.usefixtures("later")
@@ -155,7 +155,7 @@ def test_a_changed_export_is_read_again_even_with_its_old_times(table: Path, cac
     stat_before = table.stat()
     change(table, 8)
     os.utime(table, ns=(stat_before.st_atime_ns, stat_before.st_mtime_ns))
-    assert load_kept(cache, table).part(["start"])["start"].iloc[0] == 8
+    assert load_kept(cache, table).arrow(["start"])["start"][0].as_py() == 8
 
 
 def test_stale_tables_are_dropped(table: Path, cache: Path, export: Export) -> None:
@@ -195,17 +195,17 @@ def test_a_table_with_a_changed_byte_gives_no_wrong_value(table: Path, cache: Pa
         changed = bytearray(whole_content)
         changed[place] ^= 0x55
         file.write_bytes(changed)
-        pd.testing.assert_frame_equal(load_kept(cache, table).part(), frame)
+        pd.testing.assert_frame_equal(load_kept(cache, table).frame, frame)
         assert file.read_bytes() == whole_content, place
 
 
 def test_a_table_that_is_dropped_while_it_is_open_says_so(table: Path, cache: Path) -> None:
     text, opened = table.read_text(), load_kept(cache, table)
     change(table, 8)
-    assert load_kept(cache, table).part(["start"])["start"].tolist() == [8, pd.NA]
+    assert load_kept(cache, table).arrow(["start"])["start"].to_pylist() == [8, None]
     for action, ask in (
         ("names", lambda: opened.names),
-        ("part", opened.part),
+        ("frame", lambda: opened.frame),
         ("symbols", lambda: opened.symbols),
     ):
         with pytest.raises(InputError, match="is damaged") as refused:
@@ -213,13 +213,13 @@ def test_a_table_that_is_dropped_while_it_is_open_says_so(table: Path, cache: Pa
         assert "remove the file" in refused.value.hint, action
     table.write_text(text)
     assert load_kept(cache, table).path == opened.path
-    assert opened.part(["start"])["start"].tolist() == [7, pd.NA]
+    assert opened.arrow(["start"])["start"].to_pylist() == [7, None]
 
 
 def test_two_at_once_both_read_whole_tables(table: Path, cache: Path) -> None:
     flat = read_flat(table)
     with ThreadPoolExecutor(8) as pool:
-        frames = list(pool.map(lambda _: load_kept(cache, table).part(), range(16)))
+        frames = list(pool.map(lambda _: load_kept(cache, table).frame, range(16)))
     for frame in frames:
         pd.testing.assert_frame_equal(frame, flat.frame)
     assert len(list_kept(cache)) == 3
@@ -276,7 +276,7 @@ def test_a_table_of_a_bundle_is_kept_and_loaded_again(
     monkeypatch.setattr(Stored, "digest", None)  # while its stamp lasts it is not hashed again
     again = load_kept(cache, gpu, GPU)
     assert again.path == first_load.path
-    pd.testing.assert_frame_equal(again.part(), read_flat(gpu).frame)
+    pd.testing.assert_frame_equal(again.frame, read_flat(gpu).frame)
 
 
 @pytest.mark.parametrize("other", [{"start": 1}, {"process": PYTHON}], ids=["own", "shared"])
@@ -284,11 +284,11 @@ def test_tables_of_other_files_are_not_taken(
     tmp_path: Path, cache: Path, other: dict[str, Any]
 ) -> None:
     gpu = bundle_of(tmp_path / "x.trace")
-    part_before = load_kept(cache, gpu, GPU).part()
+    part_before = load_kept(cache, gpu, GPU).frame
     changed = bundle_of(tmp_path / "y.trace", **other)
     shutil.rmtree(gpu.bundle)
     changed.bundle.rename(gpu.bundle)
-    part_after = load_kept(cache, gpu, GPU).part()
+    part_after = load_kept(cache, gpu, GPU).frame
     assert not part_after.equals(part_before)
     pd.testing.assert_frame_equal(part_after, read_flat(gpu).frame)
     assert len(list_kept(cache)) == 1
@@ -363,12 +363,12 @@ def test_a_table_of_a_removed_export_is_read_as_before(
     export: Export, tmp_path: Path, cache: Path
 ) -> None:
     file = export(COLUMNS, row(1, "a"), row(2, "b"), schema="samples")
-    part_before = Tables(tmp_path, cache=cache).flat("samples").part()
+    part_before = Tables(tmp_path, cache=cache).flat("samples").frame
     assert remove_all(tmp_path, cache) == {}
     assert not file.exists()
     tables = Tables(tmp_path, cache=cache)
     assert tables.schemas == ("samples",)
-    pd.testing.assert_frame_equal(tables.flat("samples").part(), part_before)
+    pd.testing.assert_frame_equal(tables.flat("samples").frame, part_before)
     assert [loss.flaw for loss in tables.losses] == [Flaw.NOTED]  # no table is made of it
 
 
@@ -381,7 +381,7 @@ def test_several_removed_tables_of_one_schema_stay_apart(
     assert remove_all(tmp_path, cache) == {}
     tables = Tables(tmp_path, cache=cache)
     for table, name in names.items():
-        assert [*tables.flat("samples", Choice(table=table)).part()["name"]] == [name], table
+        assert [*tables.flat("samples", Choice(table=table)).frame["name"]] == [name], table
 
 
 def test_indistinguishable_tables_stay_exports(

@@ -21,7 +21,7 @@ from tracekit.tables.convert import (
     write_table,
 )
 from tracekit.tables.flat import read_flat
-from tracekit.tables.layout import Layout
+from tracekit.tables.layout import Layout, frame_of
 from tracekit.tables.losses import collecting
 from tracekit.tables.place import Choice
 from tracekit.tables.toc import Toc, TocRun, TocTable
@@ -201,7 +201,7 @@ def out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def test_a_streamed_table_is_the_one_from_memory(out: Path, case: str, rows: int) -> None:
     node = piece(dict.fromkeys(TYPES.split(), pa.array(ROWS[case], pa.string())))
     whole_layout = Layout(node)
-    frame = whole_layout.frame(whole_layout.take(node))
+    frame = frame_of(whole_layout.convert_table(whole_layout.take(node)))
     assert stream_tables(out, [*split_node(node, rows)]).drift == whole_layout.drift
     pd.testing.assert_frame_equal(pd.read_parquet(out), frame)
 

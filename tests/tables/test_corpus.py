@@ -18,7 +18,7 @@ import pytest
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle_xml import write_exports
 from tracekit.tables.export_files import identify
-from tracekit.tables.flat import Flat, read_flat, read_table
+from tracekit.tables.flat import Flat, read_flat
 from tracekit.tables.normalize import normalize
 from tracekit.tables.schemas import SCHEMAS
 from tracekit.tables.tables import Tables
@@ -154,7 +154,7 @@ def test_every_real_export_of_a_known_schema_is_read_without_a_word(corpus: Path
     for path in exports(corpus):
         for name in sources_by_schema.keys() & identify(path).schemas:
             schema, source = sources_by_schema[name]
-            table, remarks = normalize(read_table(path, name), schema, source, frozenset())
+            table, remarks = normalize(read_flat(path, name).table, schema, source, frozenset())
             assert remarks == [], (name, path)
             assert list(table) == [column.name for column in schema.columns], (path, name)
             seen_schemas.add(name)

@@ -57,7 +57,7 @@ def test_places_are_those_of_the_table_of_contents(exports: Path) -> None:
         "run 1 table 3": {"frequency": "1"},
     }
     raw = Tables(exports)
-    assert raw.flat("tick", Choice(table=1)).part()["time"].tolist() == [7]
+    assert raw.flat("tick", Choice(table=1)).frame["time"].tolist() == [7]
     with pytest.raises(InputError, match=r"run 1 table 4; run 1 table"):
         raw.flat("tick")
     DirectNote("../recording.trace", ("metal-gpu-intervals", "absent")).save(exports)
@@ -144,7 +144,7 @@ def test_a_table_that_cannot_be_read_is_not_empty(exports: Path) -> None:
 def test_of_several_the_one_that_can_be_read_is_taken_and_the_other_named(exports: Path) -> None:
     damage(index(exports).tables["tick"][0])
     raw = Tables(exports)
-    assert raw.flat("tick").part()["time"].tolist() == [7]
+    assert raw.flat("tick").frame["time"].tolist() == [7]
     [warning, _] = raw.warnings
     assert warning.startswith("tick (store 0) of run 1 is left out: ")
     assert "is not XML" in warning

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
+import pyarrow as pa
 import pytest
 
 from device_programs import MS, Piece, Program
@@ -21,8 +21,8 @@ from tracekit.tables.labels import kernels_of
     ],
 )
 def test_a_kernel_is_a_label_without_process_and_number(label: str | None, kernel: str) -> None:
-    labels = pd.Series([label], index=[7], dtype="string")
-    assert kernels_of(labels).to_dict() == {7: kernel}
+    labels = pa.chunked_array([[label]], pa.string())
+    assert kernels_of(labels).to_pylist() == [kernel]
 
 
 def test_sql_ranks_kernels_whose_labels_all_differ(

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from tracekit.base.errors import InputError
+from tracekit.tables.layout import table_of
 from tracekit.tables.normalize import normalize, read_by
 from tracekit.tables.schema import Column, ColumnKind, Schema, SchemaSource
 from tracekit.tables.schemas import SCHEMAS
@@ -35,8 +36,9 @@ def normalize_columns(
     """Normalize a flat table; return what was made of it, and what was said in words."""
     schema = Schema("things", "things", (gpu("raw-things"),), declared)
     pids, names = frozenset(map(int, targets.split())), exported.split() or columns
-    frame = pd.DataFrame(columns)[[name for name in columns if name in read_by(schema)]]
-    table, remarks = normalize(frame, schema, source, pids, names)
+    read_columns = [name for name in columns if name in read_by(schema)]
+    flat = table_of(pd.DataFrame(columns)[read_columns])
+    table, remarks = normalize(flat, schema, source, pids, names)
     assert {(remark.table, remark.schema) for remark in remarks} <= {("things", "raw")}
     return table, [remark.text for remark in remarks]
 

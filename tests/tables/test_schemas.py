@@ -68,7 +68,7 @@ def test_every_listed_schema_of_a_table_is_read_without_a_word(export: Export) -
             for column in schema.columns
         }
         flat = read_flat(export(columns, *[row(columns)] * rows, schema=name), name)
-        table, remarks = normalize(flat.frame, schema, source, frozenset({7}))
+        table, remarks = normalize(flat.table, schema, source, frozenset({7}))
         null = [
             column.name
             for column in schema.columns

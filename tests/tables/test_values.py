@@ -17,7 +17,7 @@ from tracekit.tables import values
 from tracekit.tables.convert import convert_table
 from tracekit.tables.direct import Stored
 from tracekit.tables.flat import ReaderName, read_flat
-from tracekit.tables.layout import Layout
+from tracekit.tables.layout import Layout, frame_of
 from tracekit.tables.values import LONG, long_bytes, without_collecting
 from tracekit.tables.xml.node import ColumnCells, ExportColumn, Node
 
@@ -53,7 +53,9 @@ def read_pieces(
     ]
     nodes = [Node("table", "", (part,), len(part.cells)) for part in parts]
     piece_layout = Layout(nodes[0])
-    frame = piece_layout.frame(pa.concat_tables([piece_layout.take(node) for node in nodes]))
+    frame = frame_of(
+        piece_layout.convert_table(pa.concat_tables([piece_layout.take(node) for node in nodes]))
+    )
     (drift,) = piece_layout.drift or (None,)
     return frame["name" if declared else "name.pid"], drift
 

@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from tracekit.tables.flat import Flat
 
 _log = logging.getLogger(__name__)
-_MANY_ROWS = 100_000  # of a table whose columns are loaded one by one
 
 
 @dataclass(frozen=True)
@@ -135,20 +134,17 @@ class CachedTable:
                 raise pa.ArrowInvalid(f"the stacks next to {self.path} are not its own")
             return Symbols(pq.read_table(frames), pq.read_table(stacks))
 
-    def part(self, columns: Collection[str] | None = None) -> pd.DataFrame:
-        """Load some columns, in the order of the table; without names all of them."""
-        chosen_names = self.names
-        if columns is not None:
-            chosen_names = [name for name in self.names if name in columns]
+    def arrow(self, columns: Collection[str]) -> pa.Table:
+        """Load some columns, in the order of the table."""
+        chosen_names = [name for name in self.names if name in columns]
         with self._reading(), pq.ParquetFile(self.path, page_checksum_verification=True) as file:
             # A name also selects the columns that have it as a prefix before a dot.
-            rows = file.metadata.num_rows
-            if rows < _MANY_ROWS:
-                table = file.read(list(chosen_names), use_threads=False)
-                loaded = ((name, table.column(name)) for name in chosen_names)
-            else:  # One after the other, so that no more than one is held twice.
-                loaded = ((name, file.read([name]).column(name)) for name in chosen_names)
-            return frame_of(loaded, rows)
+            return file.read(chosen_names, use_threads=False).select(chosen_names)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """All columns as a frame of pandas."""
+        return frame_of(self.arrow(self.names))
 
     @contextmanager
     def _reading(self) -> Generator[None]:
@@ -236,7 +232,7 @@ def _as_written(file: Path) -> CachedTable | Flat:
         loss = Loss(Flaw.DAMAGED, text, schema=file.stem)
         from tracekit.tables.flat import Flat  # noqa: PLC0415  as in `_read_flat`
 
-        return Flat(pd.DataFrame(), ReadNotes((loss,)))
+        return Flat(pa.table({}), ReadNotes((loss,)))
     return CachedTable(file, CacheNote(None, None, ""))
 
 

@@ -64,16 +64,10 @@ def _write(frame: pd.DataFrame, file: BinaryIO, suffix: str) -> None:
         frame.to_csv(file, index=False)
 
 
-def _write_parquet(frame: pd.DataFrame, file: BinaryIO) -> None:
+def _write_parquet(table: pa.Table, file: BinaryIO) -> None:
     """Write a whole table as `ParquetStream` writes one in parts."""
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    fields: list[pa.Field] = []
-    for field in table.schema:
-        kind = pa.string() if pa.types.is_large_string(field.type) else field.type
-        fields.append(field.with_type(kind))
-    schema = pa.schema(fields)
-    with _parquet_writer(file, schema) as writer:
-        writer.write_table(table.cast(schema))
+    with _parquet_writer(file, table.schema) as writer:
+        writer.write_table(table)
 
 
 _PART_BYTES = 1 << 25
@@ -223,11 +217,11 @@ def convert_table(
         else:
             flat = read_flat(ref, schema, toc, choice)
             if suffix == ".parquet":
-                _write_parquet(flat.frame, file)
+                _write_parquet(flat.table, file)
             else:
                 _write(flat.frame, file, suffix)
             symbols = flat.symbols
-            rows = len(flat.frame)
+            rows = flat.table.num_rows
             notes = flat.notes
         symbol_paths: tuple[Path, ...] = ()
         if symbols.stacks.num_rows:

@@ -24,7 +24,7 @@ from tracekit.tables.bundle.reader import BundleReader
 from tracekit.tables.direct import CaptureTable, Stored, TableRef, describe_ref, places_of
 from tracekit.tables.drift import DamagedExportWarning, DriftWarning, ExportWarning, ReadNotes
 from tracekit.tables.export_files import contents_beside
-from tracekit.tables.layout import Layout
+from tracekit.tables.layout import Layout, frame_of, table_of
 from tracekit.tables.lazy import pd
 from tracekit.tables.losses import Flaw, Loss, report
 from tracekit.tables.place import (
@@ -273,21 +273,23 @@ def _name_tables(seen_tables: Sequence[_SeenTable]) -> str:
 class Flat:
     """A flat table in memory; `symbols` holds the stacks that the columns NAME.stack number."""
 
-    frame: pd.DataFrame
+    table: pa.Table
     notes: ReadNotes = field(default_factory=ReadNotes)
     symbols: Symbols = field(default_factory=no_symbols)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all columns."""
-        return tuple(map(str, self.frame.columns))
+        return tuple(self.table.column_names)
 
-    def part(self, columns: Collection[str] | None = None) -> pd.DataFrame:
-        """Return some columns, in the order of the table; without names all of them."""
-        names = list(self.names)
-        if columns is not None:
-            names = [name for name in names if name in columns]
-        return self.frame[names]
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The table as a frame of pandas."""
+        return frame_of(self.table)
+
+    def arrow(self, columns: Collection[str]) -> pa.Table:
+        """Return some columns, in the order of the table."""
+        return self.table.select([name for name in self.names if name in columns])
 
 
 def read_table(
@@ -340,15 +342,15 @@ def read_flat(
     if isinstance(ref, CaptureTable):
         frame, losses = ref.read()
         report(losses)
-        return Flat(frame, ReadNotes(losses))
+        return Flat(table_of(frame), ReadNotes(losses))
     gathered = _Gathered()
     selection = TableSelection(ref, gathered, schema, choice, toc)
     symbols = read_pieces(ref, selection, toc, reader_name)
     selection.finish()
     layout = gathered.layout
     assert layout is not None
-    frame = layout.frame(pa.concat_tables(gathered.pieces))
-    return Flat(frame, selection.notes(layout.drift), symbols)
+    table = layout.convert_table(pa.concat_tables(gathered.pieces))
+    return Flat(table, selection.notes(layout.drift), symbols)
 
 
 class _Gathered:

@@ -25,37 +25,35 @@ def families(labels: pd.Series) -> tuple[pd.Series, tuple[str, ...]]:
 
     A family is a label without the process and the instance that it names at its end.
     """
-    texts = labels.fillna("")
-    if not isinstance(texts.dtype, pd.StringDtype):
-        texts = texts.astype("string")
-    if texts[:_SAMPLE].nunique() > _SAMPLE // 2:
-        codes, names = _factorize_families(texts)
-    else:
-        label_codes, distinct = pd.factorize(texts)
-        distinct_labels = pd.Series(distinct, dtype="string")
-        family_codes, names = _factorize_families(distinct_labels)
-        codes = family_codes[label_codes]
+    if not isinstance(labels.dtype, pd.StringDtype):
+        labels = labels.astype("string")
+    codes, names = _code_families(pa.chunked_array(pa.array(labels)))
     return pd.Series(codes, index=labels.index, dtype="int64"), names
 
 
-def kernels_of(labels: pd.Series) -> pd.Series:
+def kernels_of(labels: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return the family of each label."""
-    codes, names = families(labels)
-    distinct_kernels = pd.Series(names, dtype="string")
-    kernels = distinct_kernels.take(codes.to_numpy())
-    return kernels.set_axis(labels.index)
+    codes, names = _code_families(labels)
+    return pa.chunked_array([pa.array(names, pa.string()).take(pa.array(codes))])
 
 
-def _factorize_families(texts: pd.Series) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    text_array = pa.array(texts, pa.string(), from_pandas=True)
-    all_texts = pa.chunked_array(text_array)
-    encoded_texts = _without(INSTANCE, all_texts).combine_chunks().dictionary_encode()
-    shorter = _without(ASKER, encoded_texts.dictionary)
-    names = [text.strip() or UNLABELLED for text in shorter.to_pylist()]
-    name_array = np.array(names, dtype=object)
-    codes, distinct = pd.factorize(name_array)
-    text_codes = encoded_texts.indices.to_numpy()
-    return codes[text_codes], tuple(distinct)
+def _code_families(labels: pa.ChunkedArray) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    texts = labels.fill_null("")
+    if len(texts[:_SAMPLE].unique()) > _SAMPLE // 2:
+        return _factorize_families(texts)
+    coded_texts = texts.combine_chunks().dictionary_encode()
+    codes, names = _factorize_families(pa.chunked_array([coded_texts.dictionary]))
+    return codes[coded_texts.indices.to_numpy()], names
+
+
+def _factorize_families(texts: pa.ChunkedArray) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    coded_texts = _without(INSTANCE, texts).combine_chunks().dictionary_encode()
+    code_by_name: dict[str, int] = {}
+    codes: list[int] = []
+    for text in _without(ASKER, coded_texts.dictionary).to_pylist():
+        name = text.strip() or UNLABELLED
+        codes.append(code_by_name.setdefault(name, len(code_by_name)))
+    return np.array(codes, np.int64)[coded_texts.indices.to_numpy()], tuple(code_by_name)
 
 
 def _without(end: str, texts: Any) -> Any:

@@ -11,7 +11,7 @@ called `NAME.2`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
@@ -188,16 +188,10 @@ class Layout:
 
     def convert_table(self, raw: pa.Table) -> pa.Table:
         """Convert cells to their types; these are all cells, unless the types are settled."""
-        return pa.table(dict(self._convert_columns(raw)))
-
-    def frame(self, raw: pa.Table) -> pd.DataFrame:
-        """Convert all cells to a frame, one column after the other."""
-        return frame_of(self._convert_columns(raw), raw.num_rows)
-
-    def _convert_columns(self, raw: pa.Table) -> Iterator[tuple[str, pa.ChunkedArray]]:
-        raw_columns = zip(raw.column_names, raw.columns, self.columns, strict=True)
-        for name, cells, column in raw_columns:
-            yield name, column.convert_cells(cells)
+        columns: dict[str, pa.ChunkedArray] = {}
+        for name, cells, column in zip(raw.column_names, raw.columns, self.columns, strict=True):
+            columns[name] = column.convert_cells(cells)
+        return pa.table(columns)
 
 
 @cache
@@ -211,10 +205,21 @@ def _metadata_of(dtype: str) -> dict[str, Any]:
     return json.loads((schema.metadata or {})[b"pandas"])
 
 
-def frame_of(columns: Iterable[tuple[str, pa.ChunkedArray]], rows: int) -> pd.DataFrame:
-    """Return typed columns as a frame; a column is nullable if it holds a null."""
-    series_by_name = {name: series(values) for name, values in columns}
-    return pd.DataFrame(series_by_name, index=pd.RangeIndex(rows), copy=False)
+def frame_of(table: pa.Table) -> pd.DataFrame:
+    """Return a converted table as a frame; a column is nullable if it holds a null."""
+    columns: dict[str, pd.Series] = {}
+    for name in table.column_names:
+        columns[name] = series(table.column(name))
+    return pd.DataFrame(columns, index=pd.RangeIndex(table.num_rows), copy=False)
+
+
+def table_of(frame: pd.DataFrame) -> pa.Table:
+    """Return a frame as a flat table of Arrow, which `frame_of` turns back into equal cells."""
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    types: dict[str, pa.DataType] = {}
+    for name, kind in zip(table.schema.names, table.schema.types, strict=True):
+        types[name] = pa.string() if pa.types.is_large_string(kind) else kind
+    return table.cast(pa.schema(types))
 
 
 def _cells(piece: Node) -> Iterator[tuple[str, ColumnCells, pa.ChunkedArray]]:

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from tracekit.base import InputError
 from tracekit.tables.drift import DriftError
@@ -13,12 +19,11 @@ from tracekit.tables.schema import Column, ColumnKind, Schema, SchemaSource
 
 _NONE = 2**64 - 1
 _LARGEST_SIGNED = 2**63 - 1
-_UNSIGNED = ("uint64", "UInt64")
 _BESIDE = (".pid", ".tid", ".stack")
 
 
 def normalize(
-    frame: pd.DataFrame,
+    flat: pa.Table,
     schema: Schema,
     source: SchemaSource,
     targets: frozenset[int],
@@ -27,31 +32,36 @@ def normalize(
     """Return the table with the columns and dtypes of the schema, and its losses.
 
     `source` is one of the sources of the schema, `targets` are the pids of the recorded processes.
-    `exported` names all columns of the flat table, if `frame` has only some.
+    `exported` names all columns of the flat table, if `flat` has only some.
     """
-    if exported is None:
-        exported = frame.columns
-    losses = _drift(list(exported), schema, source)
-    columns: dict[str, pd.Series] = {}
+    exported_columns: list[str] = flat.column_names
+    if exported is not None:
+        exported_columns = list(exported)
+    losses = _drift(exported_columns, schema, source)
+    columns: dict[str, Any] = {}  # arrays: a series for each would take most of the time
     for column in schema.columns:
         try:
-            columns[column.name] = _column(frame, column, source, targets)
+            columns[column.name] = _column(flat, column, source, targets)
         except InputError as error:
             if not column.doubtful:
                 raise
-            columns[column.name] = _make_null_column(frame, column)
+            columns[column.name] = _make_null_column(flat.num_rows, column)
             text = f"{error.message[:-1]}, and is left null"
             loss = _make_change_loss(text, schema, source, column.source)
             losses.append(loss)
-    table = pd.DataFrame(columns, index=frame.index)
     time_names = _times(schema)
-    has_times = table[time_names].notna().all(axis="columns")
-    if not has_times.all():
-        rows = int((~has_times).sum())
-        remark = f"{source.schema}: {rows} rows without a time are left out"
-        losses.append(_make_change_loss(remark, schema, source, rows=rows))
-        table = table[has_times].reset_index(drop=True)
-    return table.astype(dict.fromkeys(time_names, "int64")), losses
+    has_times = np.ones(flat.num_rows, np.bool_)
+    for name in time_names:
+        has_times &= ~columns[name].isna()
+    rows = int(has_times.sum())
+    if rows < flat.num_rows:
+        left_out = flat.num_rows - rows
+        remark = f"{source.schema}: {left_out} rows without a time are left out"
+        losses.append(_make_change_loss(remark, schema, source, rows=left_out))
+        columns = {name: cells[has_times] for name, cells in columns.items()}
+    for name in time_names:
+        columns[name] = columns[name].to_numpy(np.int64)
+    return pd.DataFrame(columns, index=pd.RangeIndex(rows), copy=False), losses
 
 
 def read_by(schema: Schema) -> frozenset[str]:
@@ -128,26 +138,30 @@ def owner(mnemonic: str) -> str:
     return mnemonic
 
 
-def _column(
-    frame: pd.DataFrame, column: Column, source: SchemaSource, targets: frozenset[int]
-) -> pd.Series:
+def _column(flat: pa.Table, column: Column, source: SchemaSource, targets: frozenset[int]) -> Any:
+    """Return the cells of a column as an array of numpy or pandas."""
     if column.kind is ColumnKind.CLOCK:
-        return pd.Series(source.clock, index=frame.index, dtype="string")
-    if column.source not in frame:
+        return _make_texts(pa.chunked_array([pa.repeat(source.clock, flat.num_rows)]))
+    if column.source not in flat.column_names:
         if column.required or column.kind is ColumnKind.TARGET:
             raise DriftError(
                 f"The export of {source.schema} has no column {column.source}, "
                 f"which says {column.meaning}.",
                 hint="Export it again, with all its columns.",
             )
-        return _make_null_column(frame, column)
-    values = frame[column.source]
+        return _make_null_column(flat.num_rows, column)
+    cells = flat.column(column.source)
     if column.kind is ColumnKind.PROCESS:
-        return _names(values, frame.get(f"{column.source}.pid"))
+        names = _text(cells)
+        pid_name = f"{column.source}.pid"
+        if pid_name in flat.column_names:
+            names = _remove_pids(names, flat.column(pid_name))
+        return _make_texts(names)
     try:
         if column.kind is ColumnKind.TARGET:
-            return _convert_signed(values).isin(targets).astype("bool")
-        return _CONVERT[column.kind](values)
+            pids = _convert_signed(cells)
+            return np.isin(pids.values, list(targets)) & ~pids.nulls
+        return _CONVERT[column.kind](cells)
     except (TypeError, ValueError, OverflowError) as error:
         raise DriftError(
             f"The column {column.source} of {source.schema} has values that are not of the kind "
@@ -155,88 +169,128 @@ def _column(
         ) from error
 
 
-def _make_null_column(frame: pd.DataFrame, column: Column) -> pd.Series:
-    return pd.Series(pd.NA, index=frame.index, dtype=_DTYPES[column.kind])
+def _make_null_column(rows: int, column: Column) -> Any:
+    return _pandas_dtype(_DTYPES[column.kind]).__from_arrow__(pa.nulls(rows))
 
 
-def _convert_signed(values: pd.Series) -> pd.Series:
-    integers = _integers(values)
-    if integers.dtype == "Int64":
-        return integers
-    present_integers = integers.mask(integers == _NONE)
-    if (present_integers > _LARGEST_SIGNED).any():
+class _Numbers(NamedTuple):
+    """The values of cells, of which those of `nulls` have no meaning."""
+
+    values: NDArray[Any]
+    nulls: NDArray[np.bool_]
+
+
+def _convert_signed(cells: pa.ChunkedArray) -> _Numbers:
+    values, nulls = _integers(cells)
+    if values.dtype == np.uint64:
+        nulls |= values == _NONE
+        if (values[~nulls] > _LARGEST_SIGNED).any():
+            raise OverflowError
+        values = values.view(np.int64)
+    return _Numbers(values, nulls)
+
+
+def _identifier(cells: pa.ChunkedArray) -> _Numbers:
+    values, nulls = _integers(cells)
+    if values.dtype == np.uint64:
+        nulls |= values == _NONE
+    else:
+        nulls |= values == -1
+    return _bits_of(_Numbers(values, nulls))
+
+
+def _bits(cells: pa.ChunkedArray) -> _Numbers:
+    return _bits_of(_integers(cells))
+
+
+def _bits_of(numbers: _Numbers) -> _Numbers:
+    """Return integers without a sign; raise OverflowError if one has a sign."""
+    values, nulls = numbers
+    if values.dtype == np.int64 and (values[~nulls] < 0).any():
         raise OverflowError
-    return present_integers.astype("Int64")
+    return _Numbers(values.view(np.uint64), nulls)
 
 
-def _identifier(values: pd.Series) -> pd.Series:
-    integers = _integers(values)
-    none = -1
-    if integers.dtype != "Int64":
-        none = _NONE
-    present_integers = integers.mask(integers == none)
-    if (present_integers < 0).any():
-        raise OverflowError
-    return present_integers.astype("UInt64")
+def _integers(cells: pa.ChunkedArray) -> _Numbers:
+    """Return integers of 64 bits, with a sign unless they are unsigned; nulls may be of any type.
+
+    The arrays are the caller's own.
+    """
+    nulls = _find_nulls(cells)
+    if nulls.all():
+        return _Numbers(np.zeros(len(cells), np.int64), nulls)
+    if not pa.types.is_integer(cells.type):
+        raise TypeError(cells.type)
+    dtype = np.uint64 if pa.types.is_uint64(cells.type) else np.int64
+    return _Numbers(_read_values(cells, 0).astype(dtype), nulls)
 
 
-def _bits(values: pd.Series) -> pd.Series:
-    integers = _integers(values)
-    if (integers < 0).any():
-        raise OverflowError
-    return integers.astype("UInt64")
+def _number(cells: pa.ChunkedArray) -> _Numbers:
+    nulls = _find_nulls(cells)
+    if nulls.all():
+        return _Numbers(np.zeros(len(cells)), nulls)
+    if pa.types.is_string(cells.type) or pa.types.is_dictionary(cells.type):
+        raise TypeError(cells.type)
+    return _Numbers(_read_values(cells, 0).astype(np.float64), nulls)
 
 
-def _integers(values: pd.Series) -> pd.Series:
-    if values.isna().all():
-        return pd.Series(pd.NA, index=values.index, dtype="Int64")
-    if not pd.api.types.is_integer_dtype(values.dtype):
-        raise TypeError(values.dtype)
-    return values.astype("UInt64" if values.dtype in _UNSIGNED else "Int64")
+def _flag(cells: pa.ChunkedArray) -> _Numbers:
+    if pa.types.is_boolean(cells.type):
+        return _Numbers(_read_values(cells, False).astype(np.bool_), _find_nulls(cells))
+    values, nulls = _integers(cells)
+    return _Numbers(values != 0, nulls)
 
 
-def _number(values: pd.Series) -> pd.Series:
-    if values.isna().all():
-        return pd.Series(pd.NA, index=values.index, dtype="Float64")
-    if not pd.api.types.is_numeric_dtype(values.dtype):
-        raise TypeError(values.dtype)
-    return values.astype("Float64")
+def _find_nulls(cells: pa.ChunkedArray) -> NDArray[np.bool_]:
+    if cells.null_count == 0 and not pa.types.is_floating(cells.type):
+        return np.zeros(len(cells), np.bool_)
+    return cells.is_null(nan_is_null=True).to_numpy().copy()
 
 
-def _flag(values: pd.Series) -> pd.Series:
-    if pd.api.types.is_bool_dtype(values.dtype):
-        return values.astype("boolean")
-    return _integers(values).ne(0).astype("boolean")
+def _read_values(cells: pa.ChunkedArray, null_value: object) -> NDArray[Any]:
+    if cells.null_count:
+        cells = cells.fill_null(null_value)
+    return cells.to_numpy()
 
 
-def _text(values: pd.Series) -> pd.Series:
-    # In another storage, cells would not share their texts.
-    if isinstance(values.dtype, pd.StringDtype):
-        return values
-    return values.astype("string")
+def _text(cells: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return cells as texts; numbers are spelled as pandas does."""
+    if pa.types.is_dictionary(cells.type):
+        return cells.cast(pa.string())
+    if pa.types.is_string(cells.type):
+        return cells
+    from tracekit.tables.values import series  # noqa: PLC0415  numbers as texts are rare
+
+    return pa.chunked_array([pa.array(series(cells).astype("string"), pa.string())])
 
 
-def _names(values: pd.Series, pids: pd.Series | None) -> pd.Series:
+def _make_texts(cells: pa.ChunkedArray) -> Any:
+    return _pandas_dtype("string").__from_arrow__(cells)
+
+
+@cache
+def _pandas_dtype(name: str) -> Any:
+    return pd.api.types.pandas_dtype(name)
+
+
+def _remove_pids(texts: pa.ChunkedArray, pids: pa.ChunkedArray) -> pa.ChunkedArray:
     """Remove the " (pid)" that `fmt` adds to the name of a process, if it is the pid of its row."""
-    texts = _text(values)
-    if pids is None or texts.empty:
-        return texts
-    pairs = pd.DataFrame({"text": texts, "pid": pids})
-    groups = pairs.groupby(["text", "pid"], sort=False, dropna=False)
-    codes = groups.ngroup().to_numpy()
-    places = pd.Series(codes).drop_duplicates().index
-    some = pairs.iloc[places]
-    pid_texts = some["pid"].astype("string")
-    suffixes = (" (" + pid_texts + ")").fillna("")
+    coded_texts = texts.combine_chunks().dictionary_encode(null_encoding="encode")
+    coded_pids = pids.combine_chunks().dictionary_encode(null_encoding="encode")
+    all_pids = coded_pids.dictionary.to_pylist()
+    all_texts = coded_texts.dictionary.to_pylist()
+    pairs = coded_texts.indices.to_numpy().astype(np.int64) * len(all_pids)
+    pairs += coded_pids.indices.to_numpy()
+    coded_pairs = pa.array(pairs).dictionary_encode()
     names: list[str | None] = []
-    suffixed_texts = zip(some["text"], suffixes, strict=True)
-    for text, suffix in suffixed_texts:
-        if isinstance(text, str):
-            names.append(text.removesuffix(suffix))
-        else:
-            names.append(None)
-    process_names = pd.Series(names, dtype="string").take(codes)
-    return process_names.set_axis(values.index)
+    for pair in coded_pairs.dictionary.to_pylist():
+        text_code, pid_code = divmod(pair, len(all_pids))
+        text = all_texts[text_code]
+        pid = all_pids[pid_code]
+        if text is not None and pid is not None:
+            text = text.removesuffix(f" ({pid})")
+        names.append(text)
+    return pa.chunked_array([pa.array(names, pa.string()).take(coded_pairs.indices)])
 
 
 _DTYPES: dict[ColumnKind, str] = {
@@ -255,16 +309,22 @@ _DTYPES: dict[ColumnKind, str] = {
     ColumnKind.FLAG: "boolean",
     ColumnKind.TARGET: "bool",
 }
-_CONVERT: dict[ColumnKind, Callable[[pd.Series], pd.Series]] = {
-    ColumnKind.TIME: _convert_signed,
-    ColumnKind.INSTANT: _convert_signed,
-    ColumnKind.DURATION: _convert_signed,
-    ColumnKind.INTEGER: _convert_signed,
-    ColumnKind.STACK: _convert_signed,
-    ColumnKind.IDENTIFIER: _identifier,
-    ColumnKind.BITS: _bits,
-    ColumnKind.NUMBER: _number,
-    ColumnKind.TEXT: _text,
-    ColumnKind.KERNEL: lambda values: kernels_of(_text(values)),
-    ColumnKind.FLAG: _flag,
+
+
+def _make_integers(numbers: _Numbers) -> Any:
+    return pd.arrays.IntegerArray(numbers.values, numbers.nulls)
+
+
+_CONVERT: dict[ColumnKind, Callable[[pa.ChunkedArray], Any]] = {
+    ColumnKind.TIME: lambda cells: _make_integers(_convert_signed(cells)),
+    ColumnKind.INSTANT: lambda cells: _make_integers(_convert_signed(cells)),
+    ColumnKind.DURATION: lambda cells: _make_integers(_convert_signed(cells)),
+    ColumnKind.INTEGER: lambda cells: _make_integers(_convert_signed(cells)),
+    ColumnKind.STACK: lambda cells: _make_integers(_convert_signed(cells)),
+    ColumnKind.IDENTIFIER: lambda cells: _make_integers(_identifier(cells)),
+    ColumnKind.BITS: lambda cells: _make_integers(_bits(cells)),
+    ColumnKind.NUMBER: lambda cells: pd.arrays.FloatingArray(*_number(cells)),
+    ColumnKind.TEXT: lambda cells: _make_texts(_text(cells)),
+    ColumnKind.KERNEL: lambda cells: _make_texts(kernels_of(_text(cells))),
+    ColumnKind.FLAG: lambda cells: pd.arrays.BooleanArray(*_flag(cells)),
 }

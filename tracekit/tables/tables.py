@@ -89,7 +89,7 @@ class Tables(Mapping[str, "pd.DataFrame"]):
         self._cache = cache
         self._every = index(exports, include) if include else find_index(exports, cache)
         self._index, self.run, self.of_runs = of_one_run(self._every, exports, only)
-        self._flat: dict[_Key, CachedTable | Flat] = {}
+        self._flat: dict[_Key, CachedTable] = {}
         self._refused: dict[_Key, InputError] = {}
         self._tables: dict[str, FrameTable | ParquetTable] = {}
         self._frames: dict[str, pd.DataFrame] = {}
@@ -181,14 +181,16 @@ class Tables(Mapping[str, "pd.DataFrame"]):
         key = (listed.ref, schema, place.run, place.table)
         if key in self._refused:
             raise self._refused[key].with_traceback(None)
-        if key not in self._flat:
-            table = self._first_read(key, listed, place)
+        if key in self._flat:
+            return self._flat[key]
+        table = self._first_read(key, listed, place)
+        if isinstance(table, CachedTable):  # one in memory is read for one normalized table
             self._flat[key] = table
-            losses_of_empty = self._describe_empty_tables(listed, choice)
-            losses = (*table.notes.losses, *losses_of_empty)
-            report(losses)
-            self._read |= dict.fromkeys(losses)
-        return self._flat[key]
+        losses_of_empty = self._describe_empty_tables(listed, choice)
+        losses = (*table.notes.losses, *losses_of_empty)
+        report(losses)
+        self._read |= dict.fromkeys(losses)
+        return table
 
     def _first_read(self, key: _Key, listed: Listed, place: Choice) -> CachedTable | Flat:
         """Read an export, and remember a failure, so that no other table tries it again."""
@@ -270,7 +272,7 @@ class Tables(Mapping[str, "pd.DataFrame"]):
         """
         choice = Choice(run, table, attributes or {})
         flat = self.flat(schema, choice)
-        return _handed_out(flat.part())
+        return _handed_out(flat.frame)
 
     def symbols(self, schema: str, *, table: int | None = None, run: int | None = None) -> Symbols:
         """Return the stacks that the columns NAME.stack of a flat table number; as `raw` raises."""
@@ -455,7 +457,7 @@ class Tables(Mapping[str, "pd.DataFrame"]):
         flat = self.flat(source.schema, choice)
 
         def make() -> MadeFrame:
-            part = flat.part(read_by(schema))
+            part = flat.arrow(read_by(schema))
             return normalize(part, schema, source, self._targets, flat.names)
 
         try:

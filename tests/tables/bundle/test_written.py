@@ -32,7 +32,7 @@ from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.container.store import TableStore
 from tracekit.tables.bundle.reader import BundleReader
 from tracekit.tables.flat import read_flat
-from tracekit.tables.layout import Layout
+from tracekit.tables.layout import Layout, frame_of
 from tracekit.tables.xml.node import Symbols
 
 
@@ -66,7 +66,7 @@ def _frame(run: BundleRun, store: TableStore) -> pd.DataFrame:
         layout = layout or Layout(piece)
         parts.append(layout.take(piece))
     assert layout is not None
-    return written_out(layout.frame(pa.concat_tables(parts)), reader.symbols())
+    return written_out(frame_of(layout.convert_table(pa.concat_tables(parts))), reader.symbols())
 
 
 def _stacks(symbols: Symbols) -> Iterator[tuple[tuple[Any, ...], ...]]:
