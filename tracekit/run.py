@@ -1,5 +1,7 @@
 """A run as a Python user sees it: its provenance, tables and result."""
 
+from __future__ import annotations
+
 import shutil
 import tempfile
 import weakref
@@ -8,15 +10,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from tracekit.analysis import Given, Result
+from tracekit import analysis
 from tracekit.base import Provenance, Recording, markup
 from tracekit.pipeline import analyze, tables_of
-from tracekit.tables import Tables
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from tracekit import plots
+    from tracekit.analysis import Given, Result
+    from tracekit.tables import Tables
 
 
 class Home:
@@ -36,13 +39,13 @@ class Plots:
     if the run lacks the data.
     """
 
-    run: "Run"
+    run: Run
 
     @cached_property
     def _derived_tables(self) -> Given:
-        return Given(self.run.tables, self.run.provenance)
+        return analysis.Given(self.run.tables, self.run.provenance)
 
-    def timeline(self, start: float | None = None, end: float | None = None) -> "plots.Plot":
+    def timeline(self, start: float | None = None, end: float | None = None) -> plots.Plot:
         """Draw the target's work on the host and on the GPU.
 
         `start` and `end` are ns from the start of the trace; by default the steady window.
@@ -51,13 +54,13 @@ class Plots:
 
         return plots.draw_timeline(self._derived_tables, start, end)
 
-    def idle(self) -> "plots.Plot":
+    def idle(self) -> plots.Plot:
         """Draw the idle time of the device, by cause."""
         from tracekit import plots  # noqa: PLC0415  few runs are drawn
 
         return plots.draw_idle(self._derived_tables)
 
-    def roofline(self) -> "plots.Plot":
+    def roofline(self) -> plots.Plot:
         """Draw the workload's steps under the roof of the chip."""
         from tracekit import plots  # noqa: PLC0415  few runs are drawn
 
@@ -92,7 +95,7 @@ class Run:
 
         Raise Unavailable if the gaps cannot be told. The columns are those of the table in queries.
         """
-        return Given(self.tables, self.provenance)["gap_list"]
+        return analysis.Given(self.tables, self.provenance)["gap_list"]
 
     @cached_property
     def plot(self) -> Plots:
@@ -108,7 +111,7 @@ class Run:
         """
         if self.home is not None and not self.recording.result_file.exists():
             return analyze(self.recording)
-        return Result.load(self.recording.result_file)
+        return analysis.Result.load(self.recording.result_file)
 
     def __repr__(self) -> str:
         """Return the run in one line: its place, its subject and whether it was judged."""

@@ -28,7 +28,7 @@ from capture_writer import (
     small_capture,
 )
 from tracekit.analysis.dispatches import AnswerState, read_expectation
-from tracekit.app import checking
+from tracekit.app import checking, runs
 from tracekit.base import InconclusiveError, UsageError
 from tracekit.nightly import Outcome
 
@@ -295,7 +295,7 @@ def test_a_packed_capture_is_checked_and_compared(tmp_path: Path) -> None:
     bundle = small_capture().write(tmp_path / "made.gputrace")
     archive = shutil.make_archive(str(bundle), "zip", tmp_path, bundle.name)
     packed = Path(archive)
-    assert checking.holds_capture(packed)
+    assert runs.holds_capture(packed)
     assert check(packed, *EXPECTED).outcome is Outcome.OK
     assert checking.compare_captures(bundle, packed).verdict.startswith("The same: 1 of 1")
 

@@ -37,6 +37,8 @@ REPEATED_BUDGETS: dict[str, tuple[int, tuple[str, ...]]] = {
         68,
         (*PANDAS, *PAGES, "sqlalchemy", "psutil"),
     ),
+    "compare RUN RUN": (75, (*READERS, *PAGES, *STORES, "psutil")),
+    "nightly gate RUN RUN": (96, (*FRAMES, *PAGES, *STORES)),
 }
 _PROGRAM = (
     "import json, sys, time\n"

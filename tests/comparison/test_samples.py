@@ -8,7 +8,8 @@ import pytest
 
 from step_samples import MS, Broken, reference_frame, sample_of, tables_of
 from tracekit.analysis.inject import Unavailable
-from tracekit.comparison.samples import BLOCKS, Blocks, Order, order_of
+from tracekit.comparison.blocks import BLOCKS
+from tracekit.comparison.samples import Blocks, Order, order_of
 
 TIMES = [1000] * 200
 

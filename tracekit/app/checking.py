@@ -13,7 +13,7 @@ import msgspec
 from tracekit import lab, nightly, tables
 from tracekit.analysis import dispatches
 from tracekit.app import runs
-from tracekit.base import InconclusiveError, InputError, Recording, UsageError, files, unpacking
+from tracekit.base import InconclusiveError, InputError, Recording, UsageError, files
 from tracekit.nightly import Outcome
 
 FILE = "tracekit.toml"
@@ -217,15 +217,6 @@ class ComparedCaptures:
     verdict: str
     dispatches: tuple[dispatches.DispatchDifference, ...]
     format: int = 1
-
-
-def holds_capture(path: Path) -> bool:
-    """Tell whether a path is a GPU frame capture, the run of one, or a zip file with one."""
-    if tables.captures.is_capture(path):
-        return True
-    if path.is_file() and path.suffix.lower() == unpacking.SUFFIX:
-        return unpacking.find_content(path) == "capture"
-    return Recording(path).gputrace.exists()
 
 
 def compare_captures(path_before: Path, path_after: Path) -> ComparedCaptures:

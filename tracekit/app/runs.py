@@ -349,6 +349,15 @@ def _can_be_asked(path: Path) -> bool:
     return not tables.exports.export_files(path)
 
 
+def holds_capture(path: Path) -> bool:
+    """Tell whether a path is a GPU frame capture, the run of one, or a zip file with one."""
+    if tables.captures.is_capture(path):
+        return True
+    if path.is_file() and path.suffix.lower() == unpacking.SUFFIX:
+        return unpacking.find_content(path) == "capture"
+    return Recording(path).gputrace.exists()
+
+
 def find_or_make_run(
     source: Source, folder: Path, choices: InputChoices = AS_RECORDED, progress: Progress = quiet
 ) -> Recording:

@@ -70,7 +70,7 @@ def compare(
     if open_page and html is None:
         raise UsageError("--open opens a page, and none is asked for.", hint="Add --html FILE.")
     first_side, second_side = comparison.parse_sides(runs)
-    if all(map(app.checking.holds_capture, (*first_side, *second_side))):
+    if all(map(app.runs.holds_capture, (*first_side, *second_side))):
         _refuse_options(html, json_summary, exit_code, metric, force)
         _show_captures(_compare_captures(first_side, second_side), json=json)
         return

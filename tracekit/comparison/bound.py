@@ -10,6 +10,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from tracekit import analysis
 from tracekit.base import TracekitError, units
@@ -85,7 +86,11 @@ def _is_of_a_server(sample: Sample) -> bool:
         return True
     if sample.tables is None:
         return False
-    given_tables = analysis.Given(sample.tables, sample.result.provenance)
+    return sample.measures.take("is of a server", bool, partial(_find_server, sample))
+
+
+def _find_server(sample: Sample) -> bool:
+    given_tables = analysis.Given(sample.open_tables(), sample.result.provenance)
     with suppress(KeyError, TracekitError, analysis.Unavailable):
         return analysis.inject(analysis.scope.of_a_server, given_tables)
     return False
@@ -233,18 +238,29 @@ def _compare_loads(
     return bound, ", ".join(words)
 
 
-def _measure_loads(samples: Sequence[Sample]) -> dict[str, tuple[str, float]]:
+_Loads = dict[str, tuple[str, float]]
+
+
+def _measure_loads(samples: Sequence[Sample]) -> _Loads:
     """Return the highest load of each part of the GPU, by the first run with counters."""
     for sample in samples:
         if sample.tables is None:
             continue
-        given_tables = analysis.Given(sample.tables, sample.result.provenance)
-        with suppress(KeyError, TracekitError, analysis.Unavailable):
-            pressure = analysis.inject(analysis.counters.pressure, given_tables)
-            loads: dict[str, tuple[str, float]] = {}
-            for part in _PARTS:
-                load = getattr(pressure, part)
-                if load is not None:
-                    loads[part] = (load.counter, load.share)
+        loads = sample.measures.take("loads", _Loads | None, partial(_measure_loads_of_run, sample))
+        if loads is not None:
             return loads
     return {}
+
+
+def _measure_loads_of_run(sample: Sample) -> _Loads | None:
+    """Return the highest load of each part of the GPU; None for a run without counters."""
+    given_tables = analysis.Given(sample.open_tables(), sample.result.provenance)
+    with suppress(KeyError, TracekitError, analysis.Unavailable):
+        pressure = analysis.inject(analysis.counters.pressure, given_tables)
+        loads: _Loads = {}
+        for part in _PARTS:
+            load = getattr(pressure, part)
+            if load is not None:
+                loads[part] = (load.counter, load.share)
+        return loads
+    return None

@@ -14,6 +14,7 @@ from tracekit.comparison.bound import explain_growth
 from tracekit.comparison.conditions import Condition, conditions
 from tracekit.comparison.differences import Difference, Weight, differences
 from tracekit.comparison.findings import FindingChange, finding_changes
+from tracekit.comparison.kept_measures import KeptMeasures
 from tracekit.comparison.kernels import KernelChange, kernel_changes
 from tracekit.comparison.missing_parts import withhold_verdict
 from tracekit.comparison.samples import Order, Runs, Sample, order_of, runs
@@ -405,6 +406,8 @@ def compare_runs(
         _refuse_repeated(samples_before)
         _refuse_repeated(samples_after)
     compared = compare(samples_before, samples_after, limits)
+    for sample in (*samples_before, *samples_after):
+        sample.measures.keep()
     if compared.void and not force:
         unlike = [f"{void.what} is {void.before} and {void.after}" for void in compared.void]
         raise UsageError(
@@ -461,7 +464,8 @@ def _sample(path: Path, name: str) -> Sample:
     result = Result.load(path) if path.is_file() else run.result
     if not run.recording.exports.is_dir():
         return Sample(name, result, absence=_GONE)
-    return Sample(name, result, run.tables)
+    measures = KeptMeasures(run.recording, result.provenance)
+    return Sample(name, result, run, measures=measures)
 
 
 def _short_names(paths: Sequence[Path]) -> list[str]:

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
-from tracekit.analysis import crowd
+from tracekit import analysis
 from tracekit.comparison.samples import Sample
 
 STATES_OF_THE_MACHINE = (
@@ -80,6 +81,12 @@ def _find_crowding(sample: Sample) -> Iterator[tuple[str, str]]:
     if sample.disturbed:
         yield CROWDED, f"{sample.disturbed} in {sample.name}"
         return
-    other_work = crowd.crowd_of(sample.tables or {}, sample.result.provenance)
-    if other_work is not None and other_work.spoils:
-        yield CROWDED, f"{other_work.words} in {sample.name}"
+    crowd = sample.measures.take("crowd", str, partial(_describe_crowd, sample))
+    if crowd:
+        yield CROWDED, f"{crowd} in {sample.name}"
+
+
+def _describe_crowd(sample: Sample) -> str:
+    """Return the load of other processes that spoils times, in words; empty without one."""
+    crowd = analysis.crowd.crowd_of(sample.open_tables(), sample.result.provenance)
+    return crowd.words if crowd is not None and crowd.spoils else ""

@@ -1,16 +1,19 @@
 """The changes of device work between two sides, matched by label."""
 
+from __future__ import annotations
+
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
-import numpy as np
-import pandas as pd
-
-from tracekit.analysis import intervals
+from tracekit import analysis, tables
 from tracekit.base import TracekitError
 from tracekit.comparison.samples import Sample
-from tracekit.tables import families
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _PERCENTILES = (50, 95)
 
@@ -72,22 +75,30 @@ def _kernels(samples: Sequence[Sample]) -> dict[str, Kernel]:
     """Return the kernels of one side: of each label the median over the runs that have it."""
     kernels_by_label: dict[str, list[Kernel]] = {}
     for sample in samples:
-        try:
-            frame = (sample.tables or {})["gpu_intervals"]
-        except (KeyError, TracekitError):
-            continue
-        for label, kernel in _kernels_of_run(frame):
+        kernels_of_run = sample.measures.take(
+            "kernels", dict[str, Kernel], partial(_measure_kernels, sample)
+        )
+        for label, kernel in kernels_of_run.items():
             kernels_by_label.setdefault(label, []).append(kernel)
     return {label: _median_kernel(kernels) for label, kernels in kernels_by_label.items()}
+
+
+def _measure_kernels(sample: Sample) -> dict[str, Kernel]:
+    """Return the kernels of a run by label; none if it lacks the table."""
+    try:
+        frame = sample.open_tables()["gpu_intervals"]
+    except (KeyError, TracekitError):
+        return {}
+    return dict(_kernels_of_run(frame))
 
 
 def _kernels_of_run(gpu_intervals: pd.DataFrame) -> Iterator[tuple[str, Kernel]]:
     """Yield the label and the kernel of each kind of work of the target in one run."""
     is_of_target = gpu_intervals["target"].astype(bool)
     rows = gpu_intervals[is_of_target & gpu_intervals["duration"].notna()]
-    codes, labels = families(rows["label"])
-    durations = rows["duration"].to_numpy(dtype=np.int64)
-    groups = intervals.grouped(codes.to_numpy(), durations, _PERCENTILES)
+    codes, labels = tables.families(rows["label"])
+    durations = rows["duration"].to_numpy(dtype="int64")
+    groups = analysis.intervals.grouped(codes.to_numpy(), durations, _PERCENTILES)
     rows_of_groups = zip(
         groups.codes.tolist(),
         groups.counts.tolist(),

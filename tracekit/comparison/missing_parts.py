@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tracekit import analysis
+from tracekit import analysis, tables
 from tracekit.comparison.samples import Sample
 from tracekit.comparison.verdicts import Change, Verdict
-from tracekit.tables import SCHEMAS
 
 
 def withhold_verdict(change: Change, samples: Sequence[Sample]) -> Change:
@@ -41,11 +40,11 @@ def _is_noted_by_workload(metric: str) -> bool:
     """Return whether a metric is made only of tables that the workload writes, and no recorder."""
     if metric not in analysis.METRICS:
         return True  # a result that the workload reports itself
-    tables = analysis.recorded_tables(analysis.METRICS[metric].measure)
-    return all(map(_is_of_workload, tables))
+    table_names = analysis.recorded_tables(analysis.METRICS[metric].measure)
+    return all(map(_is_of_workload, table_names))
 
 
 def _is_of_workload(table: str) -> bool:
     """Return whether a table comes from the host alone, never from a trace."""
-    clocks = {source.clock for source in SCHEMAS[table].sources}
+    clocks = {source.clock for source in tables.SCHEMAS[table].sources}
     return clocks == {"host"}

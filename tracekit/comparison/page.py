@@ -5,15 +5,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tracekit import pages
-from tracekit.analysis import METRICS, Better, Finding, Given, wording
+from tracekit import analysis, pages
+from tracekit.analysis import METRICS, Better, Finding
 from tracekit.base import Verdict, own_version, units, verdicts
 from tracekit.comparison.compare import RATES, STEP, Comparison
 from tracekit.comparison.findings import Became, FindingChange
 from tracekit.comparison.kernels import Kernel, KernelChange
 from tracekit.comparison.samples import Order, Sample
 from tracekit.comparison.verdicts import Change
-from tracekit.pages import describe_setting, text
+from tracekit.pages import text
 from tracekit.workload import WALL_TIME
 
 Table = tuple[str, Sequence[str], list[Sequence[str]]]
@@ -441,8 +441,8 @@ def render_comparison(
     )
 
 
-def _tables_of(sample: Sample) -> Given:
-    return Given(sample.tables or {}, sample.result.provenance)
+def _tables_of(sample: Sample) -> "analysis.Given":
+    return analysis.Given(sample.open_tables(), sample.result.provenance)
 
 
 _SIGNS = {"error": "▲", "warning": "▲", "good": "✓"}
@@ -499,7 +499,7 @@ def _describe_setting(
             facts.append((name, words))
     if samples_after:
         sample = samples_after[0]
-        setting = dict(describe_setting(sample.result, _tables_of(sample)))
+        setting = dict(pages.describe_setting(sample.result, _tables_of(sample)))
         names = ("Chip",) if sample.is_bench else ("Target", "Chip")
         facts += [(name, setting[name]) for name in names]
     return [*facts, ("What differs", _list_differences(compared))]
@@ -558,7 +558,7 @@ def _title_of(change: FindingChange) -> str:
     if finding is None:
         return change.rule
     room = LONGEST_LINE - len(f"{change.course} ")
-    return wording.line_of(finding, finding.cost, longest=room)
+    return analysis.wording.line_of(finding, finding.cost, longest=room)
 
 
 def _kernel_row(change: KernelChange) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.base import paired, verdicts
+from tracekit.comparison.spread import NORMAL_MAD
 
 _MOST_WORK = 20_000_000  # additions that an exact distribution may take: 300 ms or so
 _WHOLE = 62  # bits: of so many ways at most whole numbers are counted exactly, else doubles
@@ -124,7 +125,6 @@ def _approximate_rank(
     return max(rank, 0) or None
 
 
-NORMAL_MAD = 1.4826  # a normal deviation over the median one
 _ODD = 3.0
 _MOST = 0.3  # of the values: if more are odd, they are not accidents
 

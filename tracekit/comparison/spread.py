@@ -29,7 +29,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tracekit.base import verdicts
-from tracekit.comparison.shifts import NORMAL_MAD
 
 # Quantiles 0.975 of Student's t for 1, 2, 3 … degrees of freedom, from any table of it.
 _T = (
@@ -43,6 +42,7 @@ _T_OF_RUNS = (
     *(2.718, 2.681, 2.650, 2.624, 2.602, 2.583, 2.567, 2.552, 2.539, 2.528),
 )
 _NORMAL_OF_RUNS = 2.326
+NORMAL_MAD = 1.4826  # a normal deviation over the median one
 _ENOUGH = 120  # degrees of freedom from which t is taken for normal
 
 Kind = Literal["block", "mean", "median"]

@@ -10,7 +10,6 @@ from tracekit.analysis import Better, Measurement, Unavailable
 from tracekit.base import Verdict, paired, verdicts
 from tracekit.comparison.differences import differences
 from tracekit.comparison.samples import Order, Runs
-from tracekit.comparison.shifts import find_interval, find_middle
 from tracekit.comparison.spread import Kind, Limits, Repetition, SideValues, interval, pair_changes
 
 
@@ -75,9 +74,11 @@ class Change:
             turn = -1
         both_sessions = None
         if len(sessions) > 1 and min(map(len, sessions)) >= paired.least_pairs():
+            from tracekit.comparison import shifts  # noqa: PLC0415  with numpy
+
             all_changes = list(chain.from_iterable(sessions))
-            certain_interval = find_interval(all_changes, (), verdicts.CERTAINTY)
-            middles = list(map(find_middle, sessions))
+            certain_interval = shifts.find_interval(all_changes, (), verdicts.CERTAINTY)
+            middles = list(map(shifts.find_middle, sessions))
             both_sessions = verdicts.Sessions(middles, certain_interval).orient(turn)
         oriented_interval = change_interval.orient(turn)
         verdict, doubt = verdicts.verdict_of(oriented_interval, scaled_limit, both_sessions)
@@ -264,7 +265,7 @@ def _judge_change(
     changes_by_pair: dict[int, float] = {}
     if pace.alternating:
         changes_by_pair = pair_changes(side_before, side_after)
-    paired_interval = find_interval(list(changes_by_pair.values()))
+    paired_interval = _find_paired_interval(list(changes_by_pair.values()))
     change = replace(change, paired=paired_interval is not None)
     if paired_interval is not None:
         change_interval: verdicts.Interval | None = paired_interval
@@ -295,6 +296,15 @@ def _judge_change(
         verdict=verdict,
         reason=reason,
     )
+
+
+def _find_paired_interval(changes: Sequence[float]) -> verdicts.Interval | None:
+    """Return the interval of the changes of pairs; None if there are too few for one."""
+    if len(changes) < paired.least_pairs():
+        return None
+    from tracekit.comparison import shifts  # noqa: PLC0415  with numpy
+
+    return shifts.find_interval(changes)
 
 
 def _part_sessions(

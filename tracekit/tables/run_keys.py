@@ -24,6 +24,8 @@ _READERS = ("lxml", "numpy", "pandas", "pyarrow")
 _KEPT_TABLES = "tables"
 OWN_NOTE = "result-key.json"
 """A file among the kept tables of a run that none of them is made of."""
+MEASURES_NOTE = "measures.json"
+"""Another one: the measures that comparisons took of the tables."""
 RESULTS = frozenset({"result.json", "report.html", "index.html"})
 """The files of a run, at its top, that are made of its tables."""
 
@@ -71,7 +73,7 @@ def _list_files(run: Path, lines: list[str], ignored: AbstractSet[str], *, is_bu
     latest_change = max(latest_change, _list_folder(path, "", lines, unlisted, read_bundle))
     if os.path.exists(os.path.join(exports, PRUNED_NOTE)):  # noqa: PTH110, PTH118  as above
         tables = os.path.join(path, _KEPT_TABLES)  # noqa: PTH118  as above
-        latest_table = _list_folder(tables, f"{_KEPT_TABLES}/", lines, {OWN_NOTE})
+        latest_table = _list_folder(tables, f"{_KEPT_TABLES}/", lines, {OWN_NOTE, MEASURES_NOTE})
         latest_change = max(latest_change, latest_table)
     return latest_change
 
