@@ -14,11 +14,16 @@ from shlex import quote
 
 import pytest
 
+from labelled.drawn import clean
+from labelled.folder import write
+from labelled.program import simulate
 from tracekit import open as open_run
 from tracekit import pipeline
+from tracekit.analysis.analyze import analyze
 from tracekit.analysis.result import Result, RuleCheck, Status
 from tracekit.base.errors import InconclusiveError, InterruptedRunError, RecordingError, ToolError
 from tracekit.base.recording import Provenance, Recording
+from tracekit.pages.render import render
 from tracekit.workload.plan import Plan
 from tracekit.workload.workload import find
 
@@ -286,3 +291,17 @@ def test_a_recording_that_is_known_to_lack_its_targets_work_is_inconclusive(tmp_
     recording.save_provenance(Provenance(target_rows=False))
     with pytest.raises(InconclusiveError, match="No GPU work of the target"):
         pipeline.require_target_rows(recording)
+
+
+def test_lean_tables_give_the_same_result_and_page(tmp_path: Path) -> None:
+    recording = write(simulate(replace(clean(3), steps=6, warm_up=1)), tmp_path / "run")
+    provenance = recording.provenance()
+    pipeline.analyze(recording)  # keeps the tables
+    made: list[tuple[Result, str]] = []
+    for is_lean in (False, True):
+        run_tables = pipeline.tables_of(recording, is_lean=is_lean)
+        result = analyze(run_tables, provenance)
+        made.append((result, render(result, run_tables, redact=str)))
+    assert "label" not in run_tables["gpu_intervals"]
+    whole, lean = made
+    assert lean == whole

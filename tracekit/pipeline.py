@@ -248,7 +248,7 @@ def analyze_tables(
         key = ""
         if settings is None and keep:
             key = _make_result_key(recording, redacted=redacted)
-        tables = tables_of(recording, keep=keep)
+        tables = tables_of(recording, keep=keep, is_lean=True)
         progress("measuring and judging")
         result = analysis.analyze(tables, provenance, settings)
         all_warnings = (*provenance.warnings, *tables.warnings)
@@ -287,7 +287,7 @@ def report(
         elif not result.provenance.redacted:
             result = result.redact(redact)
         progress("drawing the page")
-        page = pages.render(result, tables or tables_of(recording), redact=redact)
+        page = pages.render(result, tables or tables_of(recording, is_lean=True), redact=redact)
         files.write_whole(recording.report_file, page.encode())
     return recording.report_file
 
@@ -433,11 +433,16 @@ def _schemas_to_spare() -> frozenset[str]:
 
 
 def tables_of(
-    recording: Recording, choice: "Choice | None" = None, *, keep: bool = True
+    recording: Recording,
+    choice: "Choice | None" = None,
+    *,
+    keep: bool = True,
+    is_lean: bool = False,
 ) -> "Tables":
     """Return the normalized tables of the run, or of the chosen run of its trace.
 
-    Those that are read are kept in the run's folder, unless `keep` is false.
+    Those that are read are kept in the run's folder, unless `keep` is false. Frames that are lean
+    lack columns that the analysis does not read.
     """
     choice = choice or tables_room.Choice()
     run, targets = record_room.requirements.run_and_targets(recording, choice.run)
@@ -445,7 +450,7 @@ def tables_of(
     cache = None
     if keep:
         cache = recording.tables
-    return tables_room.Tables(recording.exports, targets, cache, choice_of_run)
+    return tables_room.Tables(recording.exports, targets, cache, choice_of_run, is_lean=is_lean)
 
 
 def redaction_of(recording: Recording) -> redaction.Redaction:

@@ -5,6 +5,9 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from bundle_writer import write_bundle
@@ -211,3 +214,38 @@ def test_a_table_that_is_damaged_while_it_is_open_is_made_again(exports: Path, c
     [file] = cache.glob("joined.gpu_jobs.*.normal.parquet")
     file.write_bytes(b"PAR1 damaged")
     assert tables["gpu_jobs"].equals(made)
+
+
+@pytest.mark.usefixtures("later")
+def test_lean_frames_lack_columns_and_joins_of_them_do_not(exports: Path, cache: Path) -> None:
+    whole = Tables(exports, cache=cache)["gpu_intervals"]
+    lean_tables = Tables(exports, cache=cache, is_lean=True)
+    lean = lean_tables["gpu_intervals"]
+    assert {"label", "state"} == set(whole) - set(lean)
+    assert lean.equals(whole[list(lean)])
+    assert set(whole) < set(lean_tables.arrow("gpu_jobs").column_names)
+    assert lean_tables.arrow("gpu_intervals").column_names == list(whole)
+
+
+def test_a_long_lean_table_takes_few_bytes_a_row(tmp_path: Path) -> None:
+    rows = 100_000
+    numbers = np.arange(rows)
+    table = pa.table(
+        {
+            "start": numbers * 10,
+            "duration": np.full(rows, 5),
+            "channel-name": np.full(rows, "Compute"),
+            "event-label": [f"Command Buffer 0:gemm   ( python3 (9) )  {n:#x}" for n in numbers],
+            "process": np.full(rows, "python3"),
+            "process.pid": np.full(rows, 9),
+            "cmdbuffer-id": numbers // 10,
+        }
+    )
+    (tmp_path / "exports").mkdir()
+    pq.write_table(table, tmp_path / "exports" / "metal-gpu-intervals.parquet")
+    tables = Tables(tmp_path / "exports", frozenset({9}), tmp_path / "tables", is_lean=True)
+    intervals = tables["gpu_intervals"]
+    assert len(intervals) == rows
+    assert set(intervals["kernel"]) == {"Command Buffer 0:gemm"}
+    assert set(intervals["clock"]) == {"gpu"}
+    assert intervals.memory_usage(deep=True).sum() < 160 * rows

@@ -3,11 +3,12 @@
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 
 from device_programs import MS, Piece, Program
-from tracekit.tables.labels import kernels_of
+from tracekit.tables.labels import families, kernels_of
 
 
 @pytest.mark.parametrize(
@@ -44,3 +45,14 @@ def test_sql_ranks_kernels_whose_labels_all_differ(
         "Command Buffer 0:softmax,20,20,60000000",
         "Command Buffer 0:gemm,20,20,20000000",
     ], result.err
+
+
+@pytest.mark.parametrize("dtype", ["string", "str", "object", "category"])
+def test_families_of_any_texts(dtype: str) -> None:
+    labels = pd.Series(["a ( x )  0x1", "b", None, "a ( y )  0x2"], index=[3, 4, 5, 6], dtype=dtype)
+    codes, names = families(labels)
+    assert names == ("a", "b", "unlabelled")
+    assert codes.to_dict() == {3: 0, 4: 1, 5: 2, 6: 0}
+    whole_codes, whole_names = families(labels.dropna())
+    assert whole_names == ("a", "b")
+    assert whole_codes.to_dict() == {3: 0, 4: 1, 6: 0}

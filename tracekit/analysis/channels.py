@@ -46,11 +46,11 @@ def is_labelled_blit(intervals: pd.DataFrame) -> NDArray[np.bool_]:
 
     Some traces put blit encoders on the channel of compute; there, only labels tell them apart.
     """
-    if "label" not in intervals:
-        return np.zeros(len(intervals), np.bool_)
-    labels = intervals["label"].astype("string")
-    is_blit = labels.str.contains(_BLIT_LABEL, case=False, na=False)
-    return is_blit.to_numpy(np.bool_)
+    for column in ("kernel", "label"):
+        if column in intervals and intervals[column].notna().any():
+            is_blit = intervals[column].str.contains(_BLIT_LABEL, case=False, na=False)
+            return is_blit.to_numpy(np.bool_)
+    return np.zeros(len(intervals), np.bool_)
 
 
 def channels_table(gpu: Device, loop: Window) -> pd.DataFrame:

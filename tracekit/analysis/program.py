@@ -239,7 +239,7 @@ def _by_kernels(shaders: pd.DataFrame | None, device: Device | None) -> _Signs:
         target_shaders = shaders[shaders["target"].astype(bool)]
         shader_names = target_shaders["name"].dropna()
         names |= {str(name) for name in shader_names}
-    if device is not None and "label" in device.target_intervals:
+    if device is not None and not {"kernel", "label"}.isdisjoint(device.target_intervals):
         labels = {part.strip() for label in device.families[1] for part in label.split(":")}
         names |= {label for label in labels if label and not is_unnamed(label)}
     ordered = sorted(names)

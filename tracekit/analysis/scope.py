@@ -118,7 +118,9 @@ class Device:
         """The code of each label of the target's work, and the families that codes denote."""
         if "kernel" not in self.target_intervals:
             return families(self.target_intervals["label"])
-        kernels = self.target_intervals["kernel"].fillna("")
+        kernels = self.target_intervals["kernel"]
+        if kernels.hasnans:
+            kernels = kernels.astype("string").fillna("")
         codes, names = pd.factorize(kernels)
         family_names = tuple(map(str, names))
         return pd.Series(codes, self.target_intervals.index, dtype="int64"), family_names

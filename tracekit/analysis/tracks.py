@@ -43,7 +43,7 @@ _NAMINGS: Mapping[str, _Naming] = {
     "spans": _Naming("Spans", ("name",), "span"),
     "submissions": _Naming("Submissions", ("label", "event")),
     "encoders": _Naming("Encoders", ("label",)),
-    "gpu_intervals": _Naming("GPU", ("label",)),
+    "gpu_intervals": _Naming("GPU", ("kernel", "label")),
     "driver_intervals": _Naming("Driver", ("event", "label")),
     "compiler_activity": _Naming("Compiler", ("program", "compiler")),
     "gpu_states": _Naming("GPU states", ("state",), _UNKNOWN_STATE),
@@ -161,7 +161,9 @@ def _name_events(frame: pd.DataFrame, naming: _Naming) -> pd.Series:
     columns = [frame[column] for column in naming.names if column in frame]
     labels = columns[0] if columns else pd.Series(pd.NA, frame.index, dtype="string")
     for column in columns[1:]:
-        labels = labels.where(labels.fillna("") != "", column)
+        has_text = labels.notna() & (labels != "")
+        if not has_text.all():
+            labels = labels.where(has_text, column)
     if naming.numbered:
         labels = naming.numbered + labels.astype("string")
     if naming.unnamed is not None:

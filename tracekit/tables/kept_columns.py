@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import blake2b
@@ -44,6 +44,17 @@ _CODE = (
 )
 _SUFFIX = ".normal.parquet"
 _MANY_ROWS = 100_000
+_UNREAD = {
+    "gpu_intervals": frozenset({"label", "state"}),
+    "encoders": frozenset({"process", "device"}),
+    "driver_intervals": frozenset({"driver", "process", "tid", "device"}),
+}
+"""Columns that no metric, rule or panel names: `kernel` is a label without its `submission`.
+
+Others that none names must stay: rows that are equal in every cell count as repeated.
+"""
+_REPEATING = frozenset({"kernel", "clock"})
+"""Columns of few texts: a text in each row takes more memory than all numbers of the row."""
 _MORE = "Float64"  # the dtype of columns beyond those of a schema
 _ROW_GROUP = 122_880  # rows; one thread of DuckDB takes so many at a time
 
@@ -104,10 +115,30 @@ class ParquetTable:
             return self._make_frame()
         return _frame(content, self.schema)
 
-    def _read(self) -> pa.Table | None:
+    def lean_frame(self) -> pd.DataFrame:
+        """Read the columns that an analysis reads; a long table has categories of repeated texts.
+
+        A table that was damaged since it was found is made again, with all of its columns.
+        """
+        unread = _UNREAD.get(self.schema.name, frozenset[str]())
+        columns = [name for name in self.columns if name not in unread]
+        encoded = _REPEATING.intersection(columns)
+        if self.rows < _MANY_ROWS:
+            encoded = frozenset[str]()
+        content = self._read(columns, encoded)
+        if content is None:
+            return self._make_frame()
+        return _frame(content, self.schema)
+
+    def _read(
+        self, columns: Sequence[str] | None = None, encoded: Collection[str] = ()
+    ) -> pa.Table | None:
         try:
-            with pq.ParquetFile(self.file, page_checksum_verification=True) as content:
-                return content.read(use_threads=_threads(self) is None).replace_schema_metadata()
+            with pq.ParquetFile(
+                self.file, read_dictionary=list(encoded), page_checksum_verification=True
+            ) as content:
+                table = content.read(columns, use_threads=_threads(self) is None)
+                return table.replace_schema_metadata()
         except (OSError, pa.ArrowException) as error:
             _log.warning("%s is damaged: %s", self.file, error)
             return None
@@ -179,6 +210,8 @@ def _load_or_keep(
         try:
             folder.mkdir(exist_ok=True)
             _keep(file, table.arrow(), CacheNote(None, None, "", losses=tuple(losses)))
+            if len(table) >= _MANY_ROWS:  # of which a reader may need a part
+                return ParquetTable(file, len(table), tuple(columns), schema, key, make), losses
         except (OSError, RecordingError) as error:
             _log.info("The table %s is not kept: %s", schema.name, error)
         return table, losses
@@ -227,10 +260,13 @@ def _load(file: Path, schema: Schema, key: str, make: Callable[[], MadeFrame]) -
 
 def _frame(table: pa.Table, schema: Schema) -> pd.DataFrame:
     columns: dict[str, Any] = {}  # arrays: a series for each would take most of the time
-    for name, dtype_name in _dtypes(schema, table.column_names).items():
-        dtype = _pandas_dtype(dtype_name)
+    dtypes = _dtypes(schema, table.column_names)
+    for name in table.column_names:
+        dtype = _pandas_dtype(dtypes[name])
         cells = table.column(name)
-        if hasattr(dtype, "__from_arrow__"):
+        if pa.types.is_dictionary(cells.type):
+            columns[name] = cells.to_pandas().array
+        elif hasattr(dtype, "__from_arrow__"):
             columns[name] = dtype.__from_arrow__(cells)
         else:
             columns[name] = cells.to_numpy().copy()

@@ -25,6 +25,10 @@ def families(labels: pd.Series) -> tuple[pd.Series, tuple[str, ...]]:
 
     A family is a label without the process and the instance that it names at its end.
     """
+    if isinstance(labels.dtype, pd.CategoricalDtype):
+        label_codes, distinct = pd.factorize(labels, use_na_sentinel=False)
+        family_codes, names = families(pd.Series(distinct).astype("string"))
+        return family_codes.take(label_codes).set_axis(labels.index), names
     if not isinstance(labels.dtype, pd.StringDtype):
         labels = labels.astype("string")
     codes, names = _code_families(pa.chunked_array(pa.array(labels)))

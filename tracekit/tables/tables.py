@@ -68,6 +68,7 @@ class Tables(Mapping[str, "pd.DataFrame"]):
         known: Iterable[Loss] = (),
         *,
         include: Sequence[str] = (),
+        is_lean: bool = False,
     ) -> None:
         """Look at the exports, without reading them yet.
 
@@ -79,6 +80,8 @@ class Tables(Mapping[str, "pd.DataFrame"]):
                 With a place, only the tables there.
             known: Losses of the exports that are known beforehand.
             include: The private parts of a GPU frame capture that become tables.
+            is_lean: Whether frames of kept tables are for an analysis: without the columns that
+                it does not read.
 
         Raises:
             UsageError: There is no such run.
@@ -87,6 +90,7 @@ class Tables(Mapping[str, "pd.DataFrame"]):
         self.folder = exports
         self._targets = targets
         self._cache = cache
+        self._is_lean = is_lean
         self._every = index(exports, include) if include else find_index(exports, cache)
         self._index, self.run, self.of_runs = of_one_run(self._every, exports, only)
         self._flat: dict[_Key, CachedTable] = {}
@@ -283,7 +287,11 @@ class Tables(Mapping[str, "pd.DataFrame"]):
         if name == LOSSES:
             return _losses_table(self._every_loss())
         if name not in self._frames:
-            self._frames[name] = self._make(name).frame()
+            table = self._make(name)
+            if self._is_lean and isinstance(table, ParquetTable):
+                self._frames[name] = table.lean_frame()
+            else:
+                self._frames[name] = table.frame()
         return _handed_out(self._frames[name])
 
     def list_losses(self, more: Iterable[Loss] = ()) -> pd.DataFrame:
@@ -329,7 +337,7 @@ class Tables(Mapping[str, "pd.DataFrame"]):
         self, name: str, *, table: int | None = None, run: int | None = None
     ) -> pd.DataFrame:
         """Return a table that is read from the chosen one of several exported tables."""
-        if name == LOSSES or (table, run) == (None, None):
+        if name == LOSSES or (table, run, self._is_lean) == (None, None, False):
             return self[name]
         return self._choose(name, table, run).frame()
 
@@ -425,7 +433,7 @@ class Tables(Mapping[str, "pd.DataFrame"]):
 
     def _join(self, schema: Schema, join: Callable[..., Any]) -> Made:
         def make() -> MadeFrame:
-            return make_table(schema, join, self)
+            return make_table(schema, join, _WholeTables(self) if self._is_lean else self)
 
         keys = self._find_input_keys(join)
         if self._cache is None or keys is None:
@@ -469,6 +477,22 @@ class Tables(Mapping[str, "pd.DataFrame"]):
             loss = Loss(_flaw(error), error.message, schema.name, source.schema)
             self._lose(error, loss)
             raise
+
+
+class _WholeTables(Mapping[str, "pd.DataFrame"]):
+    """Tables with all columns, which joins need; none of them is held."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        return self._tables.chosen(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)
 
 
 def _schema(name: str) -> Schema:

@@ -70,6 +70,9 @@ def test_copies_have_a_channel_or_a_label_of_their_own() -> None:
     work["channel"] = "Compute"
     work["label"] = ["paged", "Command Buffer 0:Blit Command 0", "paged", "Blit Command 0"]
     assert measure_tables("copy_time", gpu_intervals=work) == 5
+    kernels = work["label"].astype("category")
+    lean = work.drop(columns="label").assign(kernel=kernels)
+    assert measure_tables("copy_time", gpu_intervals=lean) == 5
 
 
 @pytest.mark.parametrize("name", OF_THE_SPAN)

@@ -19,6 +19,7 @@ FIRST_ROWS = 8
 MOST_ROWS = 20
 STEADY = "steady"
 _PERCENTILES = (50, 95, 99)
+_OF_WORK = ("start", "duration", "channel", "kernel", "label")
 
 
 @panel("Kernels and pipelines", "gpu_intervals", "steps", "specializations", "shaders", "phases")
@@ -44,10 +45,11 @@ def _device_work(tables: Tables) -> Context:
     busy = None
     unit = ""
     if not device.absence:
-        groups = by_time(device.frame, "channel", device.frame["label"])
+        work_rows = device.frame[[name for name in _OF_WORK if name in device.frame]]
+        groups = by_time(work_rows, "channel", _label_work(work_rows))
         if len(iterations):
             with suppress(KeyError, analysis.Unavailable):
-                _count_by_iteration(groups, device.frame, tables["loop"], len(iterations))
+                _count_by_iteration(groups, work_rows, tables["loop"], len(iterations))
     if groups:
         busy = analysis.intervals.busy(*analysis.intervals.spans(device.frame))
         if "each" in groups[0]:
@@ -68,6 +70,13 @@ def _device_work(tables: Tables) -> Context:
         "absence": device.absence,
         "source": of_table(tables, "gpu_intervals"),
     }
+
+
+def _label_work(work_rows: pd.DataFrame) -> pd.Series:
+    """Return the kernels of pieces of work, or their labels if no kernel is known."""
+    if "kernel" in work_rows and work_rows["kernel"].notna().any():
+        return work_rows["kernel"]
+    return work_rows["label"]
 
 
 def _steps(tables: Tables) -> Context:
@@ -154,7 +163,7 @@ def _count_by_iteration(
     loop_rows = loop.rows(frame)
     counts: dict[tuple[str, str], int] = {}
     if len(loop_rows):
-        for group in by_time(loop_rows, "channel", loop_rows["label"]):
+        for group in by_time(loop_rows, "channel", _label_work(loop_rows)):
             counts[group["channel"], group["label"]] = group["count"]
     for group in groups:
         count = counts.get((group["channel"], group["label"]), 0)
