@@ -1,6 +1,8 @@
 """`tracekit batch`: from the command line to the data set and the page; how far it is."""
 
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +23,7 @@ from tracekit.base.errors import RecordingError, ToolError, UsageError
 from tracekit.base.files import legible
 from tracekit.base.locks import open_lock_file, take_lock
 from tracekit.base.processes import kill_group
+from tracekit.fleet.batch import parts
 from tracekit.fleet.batch.batch import BatchPlan, Tally, run_batch
 from tracekit.fleet.batch.results import BatchRow, Results
 
@@ -69,6 +72,42 @@ def test_a_batch_continues_after_its_end(tracekit: Any, tmp_path: Path) -> None:
         for name, finish_time in rows_of(output, "finished").items()
     )
     assert len(list((output / "tables" / "gpu_intervals").iterdir())) < 2
+
+
+@pytest.mark.processes
+def test_small_files_are_joined_and_a_changed_recording_is_there_once(
+    tracekit: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "_FEWEST", 2)
+    folder, output = tmp_path / "traces", tmp_path / "out"
+    for seed in (1, 2, 3):
+        run(folder / f"r{seed}", seed, {GPU})
+    words = ("batch", folder, "--output", output, "--workers", "1", "--tables", "gpu_intervals")
+    assert tracekit(*words).code == 0
+    rows = "select parse_filename(run) as run, count(*) as rows from gpu_intervals group by all"
+    question = ("query", f"from ({rows}) order by run", output, "--json")
+    for data_set in (output / "results", output / "tables" / "gpu_intervals"):
+        [part] = data_set.iterdir()
+        assert len(parts.names_in(part)) == 3, data_set
+    first_answer = tracekit(*question)
+    assert [row["run"] for row in json.loads(first_answer.out)["rows"]] == ["r1", "r2", "r3"]
+    first_times = rows_of(output, "finished")
+
+    shutil.rmtree(folder / "r2")
+    run(folder / "r2", 20, {GPU})
+    assert tracekit(*words).code == 0
+    second_times = rows_of(output, "finished")
+    changed_names = {name for name in first_times if first_times[name] != second_times[name]}
+    assert changed_names == {"r2"}
+    (output / "results").rename(output / ".results.old")  # as a killed batch may leave it
+    second_answer = tracekit(*question)
+    rows_before = json.loads(first_answer.out)["rows"]
+    rows_after = json.loads(second_answer.out)["rows"]
+    assert [row["run"] for row in rows_after] == ["r1", "r2", "r3"]
+    assert rows_after[0] == rows_before[0]
+    assert tracekit(*words).code == 0
+    assert rows_of(output, "finished") == second_times
+    assert not (output / ".results.old").exists()
 
 
 @pytest.mark.processes

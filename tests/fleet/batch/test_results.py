@@ -12,6 +12,7 @@ from tracekit.base import Provenance, Recording
 from tracekit.base.errors import UsageError
 from tracekit.fleet.batch.results import (
     BatchRow,
+    KnownSource,
     Results,
     RowFinding,
     as_table,
@@ -42,8 +43,11 @@ def test_a_rewritten_row_exists_once_and_a_damaged_one_does_not(tmp_path: Path) 
     results.write((other_row, replace(other_row, key="other-2", state="failed")))
     assert [row.stamp for row in results.rows()] == ["s2", "s1", "s1"]
     (results.folder / "x.parquet").write_bytes(b"PAR1 nonsense")
-    assert results.load_stamps() == {"k": ("s2", True), "other": ("s1", False)}
-    assert Results(results.folder / "nothing").load_stamps() == {}
+    assert results.load_sources() == {
+        "k": KnownSource("s2", True, ["k"]),
+        "other": KnownSource("s1", False, ["other", "other-2"]),
+    }
+    assert Results(results.folder / "nothing").load_sources() == {}
 
 
 def test_a_row_has_the_effects_of_a_finding_as_findings_within_it(tmp_path: Path) -> None:

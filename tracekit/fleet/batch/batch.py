@@ -6,7 +6,6 @@ import time
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from pathlib import Path
 
 from tracekit.base import (
@@ -30,7 +29,10 @@ from tracekit.fleet.batch.results import (
     Results,
     forget_page,
     forget_tables,
+    join,
+    recover,
     redact_row,
+    take_apart,
 )
 from tracekit.fleet.batch.sources import RecordingSource, sources_of
 from tracekit.fleet.batch.workers import Workers, local_workers, workers_of
@@ -142,12 +144,11 @@ def run_batch(plan: BatchPlan, progress: Progress = quiet) -> tuple[Tally, Path]
     sources = sources_of(plan.words)
     with _claim_folder(plan.output):
         batch = _Batch(plan, Tally(len(sources)), progress)
-        tasks = batch.open_tasks(sources)
         try:
-            first_task = next(tasks, None)
-            if first_task is not None:  # no worker is started for nothing
+            tasks = batch.open_tasks(sources)
+            if tasks:  # no worker is started for nothing
                 with _workers(plan, len(sources)) as workers:
-                    for rows in workers.iter_rows(chain([first_task], tasks)):
+                    for rows in workers.iter_rows(iter(tasks)):
                         batch.write(rows)
         except KeyboardInterrupt as stop:
             page = write_page(plan.output)
@@ -156,6 +157,8 @@ def run_batch(plan: BatchPlan, progress: Progress = quiet) -> tuple[Tally, Path]
                 f"Interrupted: {progress_words}; {page} shows the results so far.",
                 hint="The same command goes on from there.",
             ) from stop
+        progress("joining small files")
+        join(plan.output)
         progress("drawing the page")
         losses.report(_losses(plan.output))
         return batch.tally, write_page(plan.output)
@@ -183,30 +186,38 @@ class _Batch:
             redaction.own_redaction() if plan.choices.redacted else redaction.redact_nothing
         )
 
-    def open_tasks(self, sources: Iterable[RecordingSource]) -> Iterator[Task]:
-        """Yield a task for each source that is not done; count the others."""
+    def open_tasks(self, sources: Iterable[RecordingSource]) -> list[Task]:
+        """Return a task for each source that is not done; count the others."""
         choices = self._plan.choices
-        known_stamps = self._results.load_stamps()
+        known_sources = self._results.load_sources()
         folder = ""
         if choices.tables or choices.pages:
             folder = str(self._plan.output.resolve())
+        tasks: list[Task] = []
+        failures: list[BatchRow] = []
         for source in sources:
             name = self._redact_text(source.place.name)
             task = Task(source, name, "", choices, folder)
             try:
                 stamp = source.stamp(choices.settings)
             except TracekitError as error:
-                failure = replace(task.row, error=error.message, hint=error.hint)
-                self.write((failure,))
+                failures.append(replace(task.row, error=error.message, hint=error.hint))
                 continue
-            known_state = known_stamps.get(source.key, ("", False))
-            known_stamp, failed = known_state
-            if known_stamp != stamp or (failed and self._plan.retry):
-                yield replace(task, stamp=stamp)
-            elif failed:
-                self.tally.failed_before += 1
-            else:
+            known_source = known_sources.get(source.key)
+            if known_source is None or known_source.stamp != stamp:
+                tasks.append(replace(task, stamp=stamp))
+            elif not known_source.has_failed:
                 self.tally.done_before += 1
+            elif self._plan.retry:
+                tasks.append(replace(task, stamp=stamp))
+            else:
+                self.tally.failed_before += 1
+        replaced_keys = {task.source.key for task in tasks} | {row.source for row in failures}
+        replaced_sources = {key: known_sources[key] for key in replaced_keys & set(known_sources)}
+        take_apart(self._plan.output, replaced_sources)
+        for failure in failures:
+            self.write((failure,))
+        return tasks
 
     def write(self, rows: tuple[BatchRow, ...]) -> None:
         """Write the rows of a source; its tables are there already."""
@@ -265,4 +276,5 @@ def _claim_folder(output: Path) -> Generator[None]:
             ) from None
         for scratch_folder in output.glob(f"{_SCRATCH}*"):
             shutil.rmtree(scratch_folder, ignore_errors=True)
+        recover(output)
         yield

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from tracekit.base import (
     own_version,
     require,
 )
+from tracekit.fleet.batch import parts
 from tracekit.tables import SCHEMAS, Severity, Tables, toc
 from tracekit.tables import losses as tables_losses
 
@@ -258,12 +260,7 @@ def keep_tables(
         path = Path(output) / FOLDER / name / f"{row.key}.parquet"
         with files.replacing(path) as file:
             named_table = table.add_column(0, "recording", names)
-            pq.write_table(
-                named_table,
-                file,
-                compression="zstd",
-                write_page_checksum=True,
-            )
+            pq.write_table(named_table, file, **_OF_TABLES)
         kept_names.append(name)
     return tuple(kept_names)
 
@@ -301,6 +298,16 @@ RESULTS = "results"
 _FIRST = ("recording", "key", "source", "stamp", "form", "state")
 # A file with a single row has nothing to share or to skip: without both it is smallest.
 _OF_FEW_ROWS: dict[str, Any] = {"use_dictionary": False, "write_statistics": False}
+_OF_TABLES: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
+
+
+@dataclass
+class KnownSource:
+    """The stamp of a source in an earlier batch, whether all of it failed, and its recordings."""
+
+    stamp: str
+    has_failed: bool
+    keys: list[str]
 
 
 @dataclass(frozen=True)
@@ -327,26 +334,22 @@ class Results:
                 damage[row.recording] = costs[0].text
         return damage
 
-    def load_stamps(self) -> dict[str, tuple[str, bool]]:
-        """Return the stamp of each source in an earlier batch, and whether it failed, by its key.
-
-        Damaged files are left out.
-        """
-        stamps: dict[str, tuple[str, bool]] = {}
-        for table in self._tables(["source", "stamp", "state"]):
-            states = table["state"].to_pylist()
-            if states:
-                source = table["source"][0].as_py()
-                stamp = table["stamp"][0].as_py()
-                stamps[source] = (stamp, "ok" not in states)
-        return stamps
+    def load_sources(self) -> dict[str, KnownSource]:
+        """Return the sources of an earlier batch by their keys; damaged files are left out."""
+        sources: dict[str, KnownSource] = {}
+        for row in self.rows():
+            source = sources.setdefault(row.source, KnownSource(row.stamp, True, []))
+            source.has_failed &= row.has_failed
+            source.keys.append(row.key)
+        return sources
 
     def rows(self, *columns: str) -> list[BatchRow]:
-        """Return every row of the data set, with its first columns and the named ones."""
+        """Return every row of the data set by its source, with its first columns and others."""
         names = list(dict.fromkeys((*_FIRST, *columns)))
         rows: list[dict[str, Any]] = []
         for table in self._tables(names):
             rows += table.to_pylist(maps_as_pydicts="strict")
+        rows.sort(key=itemgetter("source"))
         try:
             return msgspec.convert(rows, list[BatchRow])
         except msgspec.ValidationError as error:
@@ -356,6 +359,32 @@ class Results:
             ) from error
 
     def _tables(self, columns: list[str]) -> Iterator[pa.Table]:
-        for path in sorted(self.folder.glob("*.parquet")):
+        for path in parts.find_files(self.folder):
             with suppress(pa.ArrowInvalid, OSError, KeyError):
                 yield pq.ParquetFile(path).read(columns=columns, use_threads=False)
+
+
+def take_apart(output: Path, sources: Mapping[str, KnownSource]) -> None:
+    """Give the rows and the tables of sources files of their own, which can be replaced."""
+    parts.take_apart(output / RESULTS, sources, _OF_FEW_ROWS)
+    keys: set[str] = set()
+    for source in sources.values():
+        keys.update(source.keys)
+    for folder in parts.list_folders(output / FOLDER):
+        parts.take_apart(folder, keys, _OF_TABLES)
+
+
+def join(output: Path) -> None:
+    """Make parts of the small files of a batch."""
+    for folder in _list_folders(output):
+        parts.join(folder)
+
+
+def recover(output: Path) -> None:
+    """Finish or undo the work of a killed batch on its files."""
+    for folder in _list_folders(output):
+        parts.recover(folder)
+
+
+def _list_folders(output: Path) -> list[Path]:
+    return [output / RESULTS, *parts.list_folders(output / FOLDER)]

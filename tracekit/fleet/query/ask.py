@@ -9,6 +9,7 @@ from pathlib import Path
 import duckdb
 
 from tracekit.base import InputError, InterruptedRunError, TracekitError, UsageError
+from tracekit.fleet.batch import parts
 from tracekit.fleet.query.database import QueryDatabase, QueryResult
 from tracekit.fleet.query.sources import Opener, sources
 from tracekit.fleet.query.views import LeftOut, Views
@@ -81,7 +82,7 @@ def ask_runs(
         folders: list[Path] = []
         for batch in asked_sources.batches:
             tables_folder = batch.path / "tables"
-            folders += [tables_folder, batch.path / "results"]
+            folders += [tables_folder, parts.find_folder(batch.path / "results")]
         database = QueryDatabase(folders, workshop, time_limit)
         try:
             omissions = LeftOut()

@@ -23,6 +23,7 @@ from tracekit.base import (
     UsageError,
 )
 from tracekit.base import files as base_files
+from tracekit.fleet.batch import parts
 from tracekit.record import Progress
 from tracekit.tables import Severity, is_bundle
 from tracekit.tables import losses as tables_losses
@@ -65,7 +66,7 @@ class AskedBatch:
         return _find_readable(self.path / "results", pq.read_table)
 
     def table(self, name: str) -> list[Path]:
-        """Return the files of a normalized table, one for each recording that has it."""
+        """Return the files of a normalized table, of one recording each or of many."""
         return _find_readable(self.path / "tables" / name)
 
     @cached_property
@@ -83,7 +84,7 @@ class AskedBatch:
 def _find_readable(folder: Path, read: Callable[[Path], object] = pq.read_metadata) -> list[Path]:
     """Return the files of a folder that are Parquet to their end, or that `read` can read."""
     readable_files: list[Path] = []
-    for file in sorted(folder.glob("*.parquet")):
+    for file in parts.find_files(folder):
         with suppress(OSError, pa.ArrowException):
             read(file)
             readable_files.append(file)
@@ -196,8 +197,8 @@ def _is_bundle(path: Path) -> bool:
 def _is_batch(path: Path) -> bool:
     if Recording(path).provenance_file.exists():
         return False
-    some = next((path / "results").glob("*.parquet"), None)
-    return some is not None and base_files.is_text(some.resolve())
+    result_files = parts.find_files(path / "results")
+    return bool(result_files) and base_files.is_text(result_files[0].resolve())
 
 
 def _resolve(path: Path, folders: dict[Path, Path]) -> Path:

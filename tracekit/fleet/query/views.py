@@ -25,6 +25,7 @@ from tracekit.base import (
     UsageError,
     find_similar,
 )
+from tracekit.fleet.batch import parts
 from tracekit.fleet.query import kept_rows, overviews
 from tracekit.fleet.query.database import QueryDatabase, text
 from tracekit.fleet.query.kept_rows import KeptRows, KeptRun
@@ -212,17 +213,19 @@ class Views:
             table_files = batch.table(name)
             if table_files:
                 selects.append(overviews.rows_in(batch, table_files))
-            keys = {file.stem for file in table_files}
+            keys: set[str] = set()
+            for file in table_files:
+                keys.update(parts.names_in(file))
             for recording in batch.recordings:
                 if not recording.has_failed and recording.key not in keys:
                     self.omissions.note(name, recording.recording)
         if not selects:
-            parts = [f"No run has a table {name} that can be read.", *self.omissions.warnings]
+            sentences = [f"No run has a table {name} that can be read.", *self.omissions.warnings]
             if name == GAPS:
-                raise RecordingError(" ".join(parts), hint=_HINT_OF_GAPS)
+                raise RecordingError(" ".join(sentences), hint=_HINT_OF_GAPS)
             origins = schemas.origins(SCHEMAS[name])
             raise RecordingError(
-                " ".join(parts),
+                " ".join(sentences),
                 hint=f"It is made of {origins}; `tracekit query --list` lists the "
                 f"tables, and `tracekit tables RUN {name}` reads that of one run.",
             )
@@ -449,7 +452,7 @@ def _counts(
             omissions.note("every table", run.name, words, flaw)
     for batch in asked_sources.batches:
         for name in SCHEMAS:
-            counts[name] += len(batch.table(name))
+            counts[name] += sum(len(parts.names_in(file)) for file in batch.table(name))
         analysed = [recording for recording in batch.recordings if not recording.has_failed]
         counts["metrics"] += len(analysed)
         counts["findings"] += len(analysed)

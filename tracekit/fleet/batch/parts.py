@@ -1,0 +1,251 @@
+"""The files of a batch's data set: one for each source while it grows, then parts of many.
+
+Ten thousand small files take longer to open than to read. When a batch ends, small files become
+parts of 64 to 128 MB, each with a list of the files that it was made of, in the order of its rows.
+Before one of these is replaced, its part is taken apart. Both put a whole new folder in the place
+of the old one, so that a process that is killed leaves each row once. Nobody else may write into
+the folder meanwhile.
+"""
+
+import logging
+import os
+import shutil
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tracekit.base import documents
+
+_log = logging.getLogger(__name__)
+_PART = "part-"
+_JOINED = b"tracekit.joined"
+_SMALL = 64 << 20  # bytes; a larger file stays as it is
+_FEWEST = 16  # small files from which a part is worth its making
+_ROW_GROUP = 122_880  # rows; one thread of DuckDB takes so many at a time
+
+
+@dataclass(frozen=True)
+class _JoinedFile:
+    """A file whose rows are in a part: its name without the ending, and the number of its rows."""
+
+    name: str
+    row_count: int
+
+
+def list_folders(top: Path) -> list[Path]:
+    """Return the folders in a folder, by the names that they have after `recover`."""
+    names: set[str] = set()
+    if top.is_dir():
+        for folder in top.iterdir():
+            if folder.name.startswith("."):
+                names.add(folder.stem.removeprefix("."))
+            else:
+                names.add(folder.name)
+    return [top / name for name in sorted(names)]
+
+
+def find_folder(folder: Path) -> Path:
+    """Return a folder, or the one in its place that a killed process was about to replace."""
+    old = _old(folder)
+    if not folder.exists() and old.exists():
+        return old
+    return folder
+
+
+def find_files(folder: Path) -> list[Path]:
+    """Return the files of a folder, in the order of their names; none if it is not there."""
+    return sorted(find_folder(folder).glob("*.parquet"))
+
+
+def names_in(file: Path) -> list[str]:
+    """Return the names of the files that a part was made of, or that of a single file."""
+    if not file.name.startswith(_PART):
+        return [file.stem]
+    return [joined_file.name for joined_file in _read_list(file)]
+
+
+def recover(folder: Path) -> None:
+    """Finish or undo the work of a killed process; one folder is left, with all rows."""
+    new, old = _new(folder), _old(folder)
+    if not folder.exists() and old.exists():
+        whole_folder = new if new.exists() else old
+        whole_folder.rename(folder)
+    for leftover in (old, new):
+        shutil.rmtree(leftover, ignore_errors=True)
+
+
+def take_apart(folder: Path, names: Collection[str], options: Mapping[str, Any]) -> None:
+    """Make single files again of the parts that have rows of files with these names.
+
+    `options` are those with which a single file is written.
+    """
+    parts: set[Path] = set()
+    for part in folder.glob(f"{_PART}*.parquet"):
+        if not set(names_in(part)).isdisjoint(names):
+            parts.add(part)
+    if not parts:
+        return
+    with _renewing(folder, parts) as new_folder:
+        for part in parts:
+            for name, table in _split(part):
+                pq.write_table(table, new_folder / f"{name}.parquet", **options)
+
+
+def join(folder: Path) -> None:
+    """Make parts of the small files; if that fails, they stay as they are."""
+    small_files = [file for file in find_files(folder) if file.stat().st_size < _SMALL]
+    single_files = [file for file in small_files if not file.name.startswith(_PART)]
+    if len(single_files) < _FEWEST:
+        return
+    try:
+        readable_files = list(_select_readable(small_files))
+        with _renewing(folder, set(readable_files)) as new_folder:
+            for shared_files in _share_parts(readable_files):
+                _write_part(shared_files, new_folder)
+    except (OSError, pa.ArrowException) as error:
+        _log.warning("The small files of %s stay as they are: %s", folder, error)
+
+
+def _new(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.new")
+
+
+def _old(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.old")
+
+
+@contextmanager
+def _renewing(folder: Path, replaced_files: set[Path]) -> Generator[Path]:
+    """Yield a folder that takes the place of `folder`, with all of its other files."""
+    new, old = _new(folder), _old(folder)
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir()
+    try:
+        yield new
+        for file in folder.iterdir():
+            if file not in replaced_files:
+                _lend(file, new / file.name)
+    except BaseException:
+        shutil.rmtree(new, ignore_errors=True)
+        raise
+    folder.rename(old)
+    new.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _lend(file: Path, place: Path) -> None:
+    """Link a file to a place, or copy it if the file system has no links."""
+    try:
+        os.link(file, place)
+    except OSError:
+        shutil.copy2(file, place)
+
+
+def _read_list(part: Path) -> list[_JoinedFile]:
+    """Return the files that a part was made of; none if it does not say."""
+    metadata = pq.read_schema(part).metadata or {}
+    try:
+        return documents.decode_json(metadata.get(_JOINED, b""), list[_JoinedFile])
+    except msgspec.MsgspecError as error:
+        raise pa.ArrowInvalid(f"{part} does not name its files: {error}") from error
+
+
+def _split(part: Path) -> Iterator[tuple[str, pa.Table]]:
+    """Yield the name and the rows of each file that a part was made of."""
+    table = pq.read_table(part)
+    table = table.cast(_plain(table.schema))
+    start = 0
+    for joined_file in _read_list(part):
+        rows = table.slice(start, joined_file.row_count)
+        yield joined_file.name, _shorten_dictionaries(rows)
+        start += joined_file.row_count
+
+
+def _shorten_dictionaries(rows: pa.Table) -> pa.Table:
+    """Return rows whose dictionaries have no other values; a part shares one among its files."""
+    for place, field in enumerate(rows.schema):
+        if pa.types.is_dictionary(field.type):
+            values = rows.column(place).cast(field.type.value_type)
+            column = values.dictionary_encode().cast(field.type)
+            rows = rows.set_column(place, field, column)
+    return rows
+
+
+def _select_readable(small_files: Sequence[Path]) -> Iterator[Path]:
+    """Yield the files that can be read; readers name the damaged ones, which stay as they are."""
+    for file in small_files:
+        try:
+            pq.read_metadata(file)
+            names_in(file)
+        except (OSError, pa.ArrowException):
+            continue
+        yield file
+
+
+def _share_parts(small_files: Sequence[Path]) -> Iterator[list[Path]]:
+    """Yield the files of each part: those of one schema, until they have 64 MB."""
+    open_parts: dict[bytes, list[Path]] = {}
+    sizes: dict[bytes, int] = {}
+    for file in small_files:
+        key = _describe(pq.read_schema(file))
+        open_parts.setdefault(key, []).append(file)
+        sizes[key] = sizes.get(key, 0) + file.stat().st_size
+        if sizes[key] >= _SMALL:
+            yield open_parts.pop(key)
+            del sizes[key]
+    yield from open_parts.values()
+
+
+def _plain(schema: pa.Schema) -> pa.Schema:
+    """Return a schema without the list of a part's files."""
+    metadata = dict(schema.metadata or {})
+    metadata.pop(_JOINED, None)
+    return schema.with_metadata(metadata)
+
+
+def _describe(schema: pa.Schema) -> bytes:
+    return _plain(schema).serialize().to_pybytes()
+
+
+def _write_part(part_files: Sequence[Path], folder: Path) -> None:
+    joined_files: list[_JoinedFile] = []
+    for file in part_files:
+        if file.name.startswith(_PART):
+            joined_files += _read_list(file)
+        else:
+            row_count = pq.read_metadata(file).num_rows
+            joined_files.append(_JoinedFile(file.stem, row_count))
+    names = "\n".join(joined_file.name for joined_file in joined_files)
+    digest = blake2b(names.encode(), digest_size=16).hexdigest()
+    schema = _plain(pq.read_schema(part_files[0]))
+    metadata = {**(schema.metadata or {}), _JOINED: documents.encode_json(joined_files)}
+    schema = schema.with_metadata(metadata)
+    place = folder / f"{_PART}{digest}.parquet"
+    with pq.ParquetWriter(place, schema, compression="zstd", write_page_checksum=True) as writer:
+        for rows in _collect(part_files):
+            writer.write_table(rows.cast(schema), row_group_size=_ROW_GROUP)
+    with place.open("rb") as stream:
+        os.fsync(stream.fileno())
+
+
+def _collect(part_files: Sequence[Path]) -> Iterator[pa.Table]:
+    """Yield the rows of files, together as many as a row group has."""
+    tables: list[pa.Table] = []
+    row_count = 0
+    for file in part_files:
+        table = pq.ParquetFile(file).read(use_threads=False).replace_schema_metadata()
+        tables.append(table)
+        row_count += table.num_rows
+        if row_count >= _ROW_GROUP:
+            yield pa.concat_tables(tables).unify_dictionaries()
+            tables = []
+            row_count = 0
+    if tables:
+        yield pa.concat_tables(tables).unify_dictionaries()
