@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from tracekit import pipeline
-from tracekit.base import stamps
+from tracekit.base import checksums, stamps
 from tracekit.base.recording import Process, Provenance, Recording
 from tracekit.comparison.kept_measures import KeptMeasures
 from tracekit.comparison.runs import compare_paths
 from tracekit.tables import losses
+from tracekit.tables.notes import PRUNED_NOTE
 from tracekit.tables.run_keys import MEASURES_NOTE
 
 ORIGIN = Provenance(targets=(Process(7, "python3"),), recorder="xctrace")
@@ -144,6 +145,22 @@ def test_files_of_this_moment_may_change_unseen(
     monkeypatch.setattr(stamps.time, "time_ns", lambda: run.exports.stat().st_ctime_ns)
     assert take(run, 1.5) == 1.5
     assert take(run, 2.5) == 2.5
+
+
+def test_a_pruned_run_is_as_its_checksums_say_after_a_comparison(
+    make_run: Callable[..., Recording],
+) -> None:
+    run = make_run("run")
+    assert take(run, 1.5) == 1.5
+    with checksums.noting(run.folder, "prune"):
+        (run.exports / PRUNED_NOTE).write_text("{}")
+        (run.tables / "kept.parquet").write_bytes(b"rows")
+    assert take(run, 2.5) == 2.5
+    compared = checksums.compare_checksums(run.folder)
+    assert compared is not None
+    assert compared.faults == ()
+    assert set(compared.unnoted) == {"exports/gpu.xml", "recording.json"}
+    assert take(run, 3.5) == 2.5
 
 
 def test_numbers_that_json_lacks_are_measured_each_time(

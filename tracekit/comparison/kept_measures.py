@@ -3,10 +3,10 @@
 A run is compared many times: with its predecessor, with its baseline, with each later night.
 Measuring it takes its tables, pandas and most of the analysis; the measures are a small file.
 
-`tables/measures.json` begins with a digest of its content and of the key of the run: its files, its
-origin, its path, and tracekit's code, as `tracekit.tables.run_keys` makes it. With another key, or
-if it is damaged, nothing of it is believed, and it is written anew. Files that are so young that a
-change might go unseen have no key; then nothing is kept.
+`tables/.measures.json` begins with a digest of its content and of the key of the run: its files,
+its origin, its path, and tracekit's code, as `tracekit.tables.run_keys` makes it. With another key,
+or if it is damaged, nothing of it is believed, and it is written anew. Files that are so young that
+a change might go unseen have no key; then nothing is kept.
 """
 
 import logging

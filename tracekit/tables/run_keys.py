@@ -24,8 +24,8 @@ _READERS = ("lxml", "numpy", "pandas", "pyarrow")
 _KEPT_TABLES = "tables"
 OWN_NOTE = "result-key.json"
 """A file among the kept tables of a run that none of them is made of."""
-MEASURES_NOTE = "measures.json"
-"""Another one: the measures that comparisons took of the tables."""
+MEASURES_NOTE = ".measures.json"
+"""Another one, of the measures of comparisons; hidden, for files of no stage have no checksum."""
 RESULTS = frozenset({"result.json", "report.html", "index.html"})
 """The files of a run, at its top, that are made of its tables."""
 
