@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tracekit.base.errors import RecordingError
 from tracekit.fleet.batch import parts
 
 FEW_ROWS: dict[str, Any] = {"compression": "zstd"}
@@ -150,6 +151,38 @@ def test_a_full_disk_leaves_the_files_as_they_are(
 
     monkeypatch.setattr(parts, "_write_part", fail)
     parts.join(folder)
+    assert read(folder) == ROWS
+    assert {path.name for path in folder.parent.iterdir()} == {"rows"}
+
+
+def test_a_damaged_part_stays_for_its_readers_to_name(folder: Path) -> None:
+    parts.join(folder)
+    [part] = folder.iterdir()
+    content = part.read_bytes()
+    foreign = pa.table({"file": ["foreign"], "value": [1]})
+    pq.write_table(foreign, folder / "part-foreign.parquet")
+    part.write_bytes(content[:-100])
+    for name in NAMES:
+        write(folder, name, [1])
+    parts.take_apart(folder, NAMES, FEW_ROWS)
+    parts.join(folder)
+    files = {tuple(parts.names_in(file)): file for file in folder.iterdir()}
+    assert pq.read_table(files[tuple(NAMES)])["file"].to_pylist() == NAMES
+    assert part.read_bytes() == content[:-100]
+    assert parts.names_in(part) == [part.stem]
+    assert parts.names_in(folder / "part-foreign.parquet") == ["part-foreign"]
+
+
+def test_a_folder_that_cannot_be_written_is_an_error_and_stays(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    parts.join(folder)
+    monkeypatch.setattr(parts.pq, "write_table", fail)
+    with pytest.raises(RecordingError, match="No space left"):
+        parts.take_apart(folder, ["07"], FEW_ROWS)
     assert read(folder) == ROWS
     assert {path.name for path in folder.parent.iterdir()} == {"rows"}
 

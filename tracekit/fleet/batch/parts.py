@@ -13,15 +13,15 @@ import shutil
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracekit.base import documents
+from tracekit.base import RecordingError, documents
 
 _log = logging.getLogger(__name__)
 _PART = "part-"
@@ -65,10 +65,13 @@ def find_files(folder: Path) -> list[Path]:
 
 
 def names_in(file: Path) -> list[str]:
-    """Return the names of the files that a part was made of, or that of a single file."""
+    """Return the names of the files that a part was made of; of any other file its own name."""
     if not file.name.startswith(_PART):
         return [file.stem]
-    return [joined_file.name for joined_file in _read_list(file)]
+    try:
+        return [joined_file.name for joined_file in _read_list(file)]
+    except (OSError, pa.ArrowException):
+        return [file.stem]
 
 
 def recover(folder: Path) -> None:
@@ -84,7 +87,8 @@ def recover(folder: Path) -> None:
 def take_apart(folder: Path, names: Collection[str], options: Mapping[str, Any]) -> None:
     """Make single files again of the parts that have rows of files with these names.
 
-    `options` are those with which a single file is written.
+    `options` are those with which a single file is written. Raise RecordingError if the folder
+    cannot be written.
     """
     parts: set[Path] = set()
     for part in folder.glob(f"{_PART}*.parquet"):
@@ -92,10 +96,13 @@ def take_apart(folder: Path, names: Collection[str], options: Mapping[str, Any])
             parts.add(part)
     if not parts:
         return
-    with _renewing(folder, parts) as new_folder:
-        for part in parts:
-            for name, table in _split(part):
-                pq.write_table(table, new_folder / f"{name}.parquet", **options)
+    try:
+        with _renewing(folder, parts) as new_folder:
+            for part in parts:
+                for name, table in _split(part):
+                    pq.write_table(table, new_folder / f"{name}.parquet", **options)
+    except (OSError, pa.ArrowException) as error:
+        raise RecordingError(f"{folder} cannot be written anew: {error}") from error
 
 
 def join(folder: Path) -> None:
@@ -149,7 +156,7 @@ def _lend(file: Path, place: Path) -> None:
 
 
 def _read_list(part: Path) -> list[_JoinedFile]:
-    """Return the files that a part was made of; none if it does not say."""
+    """Return the files that a part was made of; raise ArrowInvalid if it does not say."""
     metadata = pq.read_schema(part).metadata or {}
     try:
         return documents.decode_json(metadata.get(_JOINED, b""), list[_JoinedFile])
@@ -183,7 +190,8 @@ def _select_readable(small_files: Sequence[Path]) -> Iterator[Path]:
     for file in small_files:
         try:
             pq.read_metadata(file)
-            names_in(file)
+            if file.name.startswith(_PART):
+                _read_list(file)
         except (OSError, pa.ArrowException):
             continue
         yield file
@@ -222,12 +230,10 @@ def _write_part(part_files: Sequence[Path], folder: Path) -> None:
         else:
             row_count = pq.read_metadata(file).num_rows
             joined_files.append(_JoinedFile(file.stem, row_count))
-    names = "\n".join(joined_file.name for joined_file in joined_files)
-    digest = blake2b(names.encode(), digest_size=16).hexdigest()
     schema = _plain(pq.read_schema(part_files[0]))
     metadata = {**(schema.metadata or {}), _JOINED: documents.encode_json(joined_files)}
     schema = schema.with_metadata(metadata)
-    place = folder / f"{_PART}{digest}.parquet"
+    place = folder / f"{_PART}{uuid4().hex}.parquet"
     with pq.ParquetWriter(place, schema, compression="zstd", write_page_checksum=True) as writer:
         for rows in _collect(part_files):
             writer.write_table(rows.cast(schema), row_group_size=_ROW_GROUP)
