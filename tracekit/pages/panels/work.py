@@ -74,7 +74,8 @@ def _device_work(tables: Tables) -> Context:
 
 def _label_work(work_rows: pd.DataFrame) -> pd.Series:
     """Return the kernels of pieces of work, or their labels if no kernel is known."""
-    if "kernel" in work_rows and work_rows["kernel"].notna().any():
+    has_kernels = "kernel" in work_rows and work_rows["kernel"].notna().any()
+    if has_kernels or "label" not in work_rows:
         return work_rows["kernel"]
     return work_rows["label"]
 
