@@ -3,6 +3,7 @@
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol
 
 import numpy as np
@@ -41,6 +42,7 @@ class Symbols:
     stacks: pa.Table
 
 
+@cache
 def no_symbols() -> Symbols:
     """Return the symbol table of an export without stacks."""
     return Symbols(FRAMES.empty_table(), STACKS.empty_table())

@@ -125,7 +125,8 @@ def test_threads_have_their_own_id_and_that_of_their_process(export: Export) -> 
 
 
 def test_a_table_of_many_blocks_and_pieces(export: Export, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens, "_BLOCK", 1 << 8)
+    monkeypatch.setattr(tokens, "MOST_IN_A_BLOCK", 1 << 8)
+    monkeypatch.setattr(reader, "MOST_IN_A_BLOCK", 1 << 8)
     monkeypatch.setattr(reader, "_ROWS_IN_A_PIECE", 10)
     rows = [f'<row><uint32 id="{k}" fmt="{k}">{k * k}</uint32></row>' for k in range(1, 120)]
     rows.append('<row><uint32 ref="3"/></row>')

@@ -24,14 +24,16 @@ from tracekit.tables.xml.fast.elements import ROW, SENTINEL, SOURCE, Elements
 from tracekit.tables.xml.fast.stacks import ExportStacks
 from tracekit.tables.xml.fast.tokens import (
     DEEPEST,
+    MOST_IN_A_BLOCK,
     IrregularError,
     Positions,
     RowBlock,
-    Vocabulary,
     blocks,
     check_characters,
     check_entities,
     demand,
+    make_vocabulary,
+    size_blocks,
     tokenize,
 )
 from tracekit.tables.xml.node import (
@@ -203,7 +205,11 @@ class FastReader:
         header, xpath = read_opening(file)
         table = _FastTable(header, xpath)
         self._table = table
-        for elements in prefetch(map(table.prepare, blocks(file)), _AHEAD):
+        block_size = size_blocks(file)
+        prepared = map(table.prepare, blocks(file, block_size))
+        if block_size == MOST_IN_A_BLOCK:  # for a smaller file, a thread costs more than it saves
+            prepared = prefetch(prepared, _AHEAD)
+        for elements in prepared:
             table.add(elements)
             if table.rows >= _ROWS_IN_A_PIECE:
                 yield table.piece()
@@ -218,7 +224,8 @@ class _FastTable:
         self._header = header
         self._xpath = xpath
         types = [column.engineering_type for column in header.columns]
-        self._vocabulary = Vocabulary((ROW, SENTINEL, SOURCE, "frame", "binary", *FORMS, *types))
+        names = dict.fromkeys((ROW, SENTINEL, SOURCE, "frame", "binary", *FORMS, *types))
+        self._vocabulary = make_vocabulary(tuple(names))
         type_codes = [self._vocabulary.code(type_) for type_ in types]
         self._types = np.array(type_codes, np.int16)
         self._definitions = FastDefinitions(self._vocabulary, types)

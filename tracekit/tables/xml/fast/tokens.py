@@ -5,9 +5,10 @@ without comments, CDATA and raw `>`: in all else the two do not alternate, or a 
 name of the vocabulary, and the reader gives up.
 """
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import BinaryIO
 
 import numpy as np
@@ -26,7 +27,8 @@ def demand(condition: object, otherwise: str) -> None:
         raise IrregularError(otherwise)
 
 
-_BLOCK = 1 << 21
+MOST_IN_A_BLOCK = 1 << 21
+"""Bytes that a block has at most, but for the beginning of a row that the last one left."""
 _LONGEST_BLOCK = 1 << 23
 _BEYOND = 64
 _AMPERSAND = ord("&")
@@ -54,12 +56,18 @@ class RowBlock:
         return np.flatnonzero(self.octets == _AMPERSAND)
 
 
-def blocks(file: BinaryIO) -> Iterator[RowBlock]:
-    """Yield the rows of a table, two megabytes at a time, from a file at the first of them."""
+def size_blocks(file: BinaryIO) -> int:
+    """Return the bytes of a block: the most, or all of a smaller file."""
+    size = os.fstat(file.fileno()).st_size
+    return min(size or MOST_IN_A_BLOCK, MOST_IN_A_BLOCK)
+
+
+def blocks(file: BinaryIO, block_size: int) -> Iterator[RowBlock]:
+    """Yield the rows of a table, `block_size` bytes at a time, from a file at the first of them."""
     remainder = b""
     more = True
     while more:
-        content = bytearray(len(remainder) + _BLOCK + _BEYOND)
+        content = bytearray(len(remainder) + block_size + _BEYOND)
         content[: len(remainder)] = remainder
         with memoryview(content) as view:
             count = file.readinto(view[len(remainder) : -_BEYOND])  # pyright: ignore[reportAttributeAccessIssue]
@@ -183,11 +191,17 @@ _UNKNOWN = -1
 Codes = NDArray[np.int16]
 
 
+@lru_cache(maxsize=64)
+def make_vocabulary(names: tuple[str, ...]) -> "Vocabulary":
+    """Return the vocabulary of these names; most tables of a run have the same one."""
+    return Vocabulary(names)
+
+
 class Vocabulary:
     """The names that a table may use, by code: the place of a name in the list."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        encoded = [name.encode() for name in dict.fromkeys(names)]
+        encoded = [name.encode() for name in names]
         self._codes = {name: code for code, name in enumerate(encoded)}
         lengths = [len(name) for name in encoded]
         self.lengths = np.array(lengths, np.int64)
