@@ -10,7 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import Times, Window
+from tracekit.analysis.intervals import Times, Window, choose_rows
+from tracekit.analysis.scope import own_rows
 from tracekit.analysis.trends import balance_pairs
 
 ALLOCATION = "Allocation"
@@ -36,13 +37,13 @@ _NEAR = 4  # ratio of the 90th to the 10th percentile of sizes that have one pur
 
 def allocations(resource_allocations: pd.DataFrame, window: Window) -> pd.DataFrame:
     """Return the rows of resources that the target allocated in the window."""
-    target_rows = resource_allocations[resource_allocations["target"]]
-    is_allocation = target_rows["event"].fillna("no name") == ALLOCATION
+    target_rows = own_rows(resource_allocations)
+    is_allocation = (target_rows["event"] == ALLOCATION).to_numpy(np.bool_, na_value=False)
     if not target_rows.empty and not is_allocation.any():
         event_names = target_rows["event"].fillna("no name").astype(str)
         words = ", ".join(sorted(set(event_names)))
         raise Unavailable(f"which events of resources are allocations is not known: {words}.")
-    return window.rows(target_rows[is_allocation], "time")
+    return window.rows(choose_rows(target_rows, is_allocation), "time")
 
 
 def find_allocating(
@@ -52,8 +53,9 @@ def find_allocating(
 
     Allocations at the end of a stretch prepare the work after it, and say nothing of the stretch.
     """
-    target_rows = resource_allocations[resource_allocations["target"]]
-    target_rows = target_rows[target_rows["event"].fillna("") == ALLOCATION]
+    target_rows = own_rows(resource_allocations)
+    is_allocation = (target_rows["event"] == ALLOCATION).to_numpy(np.bool_, na_value=False)
+    target_rows = choose_rows(target_rows, is_allocation)
     times = np.sort(target_rows["time"].to_numpy(dtype=np.int64))
     firsts = np.searchsorted(times, starts, side="left")
     lasts = np.searchsorted(times, ends, side="right")

@@ -83,7 +83,7 @@ def describe_damage(name: str, tables: _Recorded) -> str:
 
     Damage is known only after reading, so this reads the table.
     """
-    if not isinstance(tables, Tables) or name not in SCHEMAS or _frame(tables, name) is None:
+    if not isinstance(tables, Tables) or name not in SCHEMAS or not _read(tables, name):
         return ""
     schemas = tables_schemas.every_source(name)
     texts = [
@@ -153,6 +153,15 @@ def _frame(tables: _Recorded, name: str) -> pd.DataFrame | None:
         return tables[name]
     except (KeyError, TracekitError, Unavailable):
         return None
+
+
+def _read(tables: Tables, name: str) -> bool:
+    """Read a table, without making a frame of it; return whether it is there."""
+    try:
+        tables.outline(name)
+    except (KeyError, TracekitError):
+        return False
+    return True
 
 
 def losses_of_used(

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Remedy, Unavailable
-from tracekit.analysis.intervals import Times, Window, busy, clip, spans
+from tracekit.analysis.intervals import Times, Window, busy, choose_rows, clip, spans
 from tracekit.machine import chips
 from tracekit.workload import REFERENCE
 
@@ -39,11 +39,9 @@ _HELP = {
 
 def readings(gauges: pd.DataFrame) -> pd.DataFrame:
     """Return the readings of monitors, without the workload's own gauges and reference work."""
-    is_of_workload = gauges["source"].eq("workload")
-    is_reference = gauges["name"].eq(REFERENCE)
-    of_the_run = is_of_workload | is_reference
-    is_left_out = of_the_run.fillna(value=False).astype(bool)
-    return gauges[~is_left_out]
+    is_of_workload = (gauges["source"] == "workload").to_numpy(np.bool_, na_value=False)
+    is_reference = (gauges["name"] == REFERENCE).to_numpy(np.bool_, na_value=False)
+    return choose_rows(gauges, ~(is_of_workload | is_reference))
 
 
 def read_monitor(gauges: pd.DataFrame | None, name: str) -> pd.DataFrame:
@@ -91,7 +89,8 @@ def below_best(states: pd.DataFrame | None, window: Window) -> Below:
         raise Unavailable("no performance states were recorded.")
     starts, ends = spans(states)
     overlaps = (ends > window.start) & (starts < window.end)
-    window_states = states[overlaps & (ends > starts)]
+    is_in_window = overlaps & (ends > starts)
+    window_states = choose_rows(states, is_in_window)
     if window_states.empty:
         raise Unavailable(f"no performance state of the GPU is noted in {window.name}.")
     names = window_states["state"].fillna("no name").astype(str)
@@ -104,18 +103,20 @@ def below_best(states: pd.DataFrame | None, window: Window) -> Below:
             f"the GPU was in performance states whose rank is not known: {strange} "
             f"(known are {known_ranks})."
         )
-    lower_states = window_states[ranks < _BEST]
-    lasted = {
-        str(name): busy(*clip(*spans(rows), window.start, window.end))
-        for name, rows in lower_states.groupby(names[ranks < _BEST])
-    }
-    awake = busy(*clip(*spans(window_states), window.start, window.end))
-    best_states = window_states[ranks == _BEST]
-    best_starts = best_states["start"].to_numpy(dtype=np.int64)
+    starts = starts[is_in_window]
+    ends = ends[is_in_window]
+    is_lower = (ranks < _BEST).to_numpy(np.bool_)
+    lasted: dict[str, int] = {}
+    for name in sorted(set(names[is_lower])):
+        is_named = is_lower & (names == name).to_numpy(np.bool_)
+        named_spans = clip(starts[is_named], ends[is_named], window.start, window.end)
+        lasted[name] = busy(*named_spans)
+    awake = busy(*clip(starts, ends, window.start, window.end))
     best = None
-    if best_starts.size:
+    if not is_lower.all():
+        best_starts = starts[~is_lower]
         best = (int(best_starts.min()), int(best_starts.max()))
-    clipped = clip(*spans(lower_states), window.start, window.end)
+    clipped = clip(starts[is_lower], ends[is_lower], window.start, window.end)
     return Below(awake, *clipped, lasted, best)
 
 

@@ -5,6 +5,7 @@ one thread commits waits for all earlier commits of another thread to the same q
 that takes, while the device is never idle.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import permutations
@@ -39,10 +40,14 @@ def thread_names(
     for frame, column in ((threads, "name"), (submissions, "thread"), (encoders, "thread")):
         if frame is None or column not in frame or "tid" not in frame:
             continue
-        target_rows = frame.loc[frame["target"], ["tid", column]]
-        rows = target_rows.dropna().drop_duplicates("tid")
-        names = rows[column].astype("string").str.replace(_SUFFIX, "", regex=True).str.strip()
-        for tid, name in zip(rows["tid"].astype(int), names, strict=True):
+        is_named = frame["tid"].notna() & frame[column].notna() & frame["target"]
+        places = np.flatnonzero(is_named)
+        tids = frame["tid"].to_numpy(dtype=np.int64, na_value=0)[places]
+        _, firsts = np.unique(tids, return_index=True)
+        for first in np.sort(firsts):
+            tid = int(tids[first])
+            text = str(frame[column].iloc[places[first]])
+            name = re.sub(_SUFFIX, "", text, flags=re.ASCII).strip()
             if name:
                 names_by_tid.setdefault(tid, f"“{name}” ({tid:#x})")
     return names_by_tid
@@ -76,17 +81,18 @@ def _bursts(rows: pd.DataFrame) -> pd.DataFrame:
     waits = bool(is_first.sum() >= FEWEST)
     if not waits:
         is_first = np.ones(len(rows), bool)
-    table = rows.groupby(np.cumsum(is_first)).agg(
-        device=("device", "first"),
-        thread=("thread", "first"),
-        committed=("committed", "min"),
-        started=("started", "min"),
-        ended=("ended", "max"),
-        busy=("busy", "sum"),
-        buffers=("committed", "size"),
-    )
-    times = ("committed", "started", "ended", "busy")
-    return table.assign(waits=waits).astype(dict.fromkeys(times, "int64"))
+    firsts = np.flatnonzero(is_first)
+    columns = {
+        "device": rows["device"].iloc[firsts].array,
+        "thread": rows["thread"].iloc[firsts].array,
+        "committed": committed[firsts],
+        "started": np.minimum.reduceat(rows["started"].to_numpy(np.int64), firsts),
+        "ended": np.maximum.reduceat(rows["ended"].to_numpy(np.int64), firsts),
+        "busy": np.add.reduceat(rows["busy"].to_numpy(np.int64), firsts),
+        "buffers": np.diff(firsts, append=len(rows)),
+        "waits": waits,
+    }
+    return pd.DataFrame(columns)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis.inject import ON_THE_CPU, NotApplicable, Remedy, Unavailable
-from tracekit.analysis.intervals import IntervalSet, Times, Window, busy, clip, spans
+from tracekit.analysis.intervals import IntervalSet, Times, Window, busy, choose_rows, clip, spans
 from tracekit.base import Process, units
 from tracekit.tables import families
 from tracekit.workload import IDLE, REFERENCE
@@ -41,10 +41,10 @@ class Recorded(pd.DataFrame):
     @cached_property
     def target_rows(self) -> pd.DataFrame:
         """The rows that belong to the target, cached because selecting them takes long."""
-        chosen = self["target"].astype(bool)
+        chosen = self["target"].to_numpy(np.bool_)
         if chosen.all():
             return pd.DataFrame(self)
-        return self[chosen]
+        return choose_rows(self, chosen)
 
     @cached_property
     def steady_rows(self) -> pd.DataFrame:
@@ -56,7 +56,7 @@ def own_rows(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows that belong to the target."""
     if isinstance(frame, Recorded):
         return frame.target_rows.copy(deep=False)
-    return frame[frame["target"].astype(bool)]
+    return choose_rows(frame, frame["target"].to_numpy(np.bool_))
 
 
 def owners(frame: pd.DataFrame) -> pd.Series:
@@ -105,8 +105,8 @@ class Device:
     @cached_property
     def other_intervals(self) -> pd.DataFrame:
         """The intervals of other processes."""
-        is_of_target = self.intervals["target"].astype(bool)
-        return self.intervals[~is_of_target]
+        is_of_target = self.intervals["target"].to_numpy(np.bool_)
+        return choose_rows(self.intervals, ~is_of_target)
 
     @cached_property
     def on_the_host(self) -> bool:
@@ -185,16 +185,10 @@ def steady_steps(steps: pd.DataFrame) -> pd.DataFrame:
 
 
 def _choose_steady(steps: pd.DataFrame) -> pd.DataFrame:
-    is_steady = (steps["phase"] == "steady").fillna(value=False)
-    chosen = is_steady.to_numpy(np.bool_)
+    chosen = (steps["phase"] == "steady").to_numpy(np.bool_, na_value=False)
     if "variant" in steps:
-        is_idle = (steps["variant"] == IDLE).fillna(value=False)
-        waited = is_idle.to_numpy(np.bool_)
-        chosen = chosen & ~waited
-    # Mostly all rows are, and selecting all rows of a long table takes long.
-    if chosen.all():
-        return steps
-    return steps[chosen]
+        chosen = chosen & (steps["variant"] != IDLE).to_numpy(np.bool_, na_value=True)
+    return choose_rows(steps, chosen)
 
 
 def variants(steps: pd.DataFrame) -> list[str]:

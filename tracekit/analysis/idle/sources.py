@@ -127,7 +127,8 @@ def _table(reasons: dict[Cause, str], lacks: dict[Cause, str]) -> pd.DataFrame:
 
 def why_unknown(causes: pd.DataFrame, cause: Cause) -> str:
     """Return the reason why a cause's share is not known; "" if it is known."""
-    [reason] = causes.loc[causes["cause"] == str(cause), "reason"]
+    place = causes["cause"].tolist().index(str(cause))
+    reason = causes["reason"].iloc[place]
     return "" if pd.isna(reason) else str(reason)
 
 

@@ -24,7 +24,7 @@ def devices_of(gaps: pd.DataFrame) -> int:
     """Return the number of devices that have the gaps; one if the table does not name them."""
     if "device" not in gaps:
         return 1
-    return max(1, len(gaps["device"].cat.categories))
+    return max(1, len(gaps["device"].array.categories))
 
 
 def idle_time(gaps: pd.DataFrame) -> int:
@@ -144,9 +144,12 @@ def host_time_without_wait(gaps: pd.DataFrame) -> Gaps:
 
 def _is_among(column: pd.Series, names: Iterable[str]) -> NDArray[np.bool_]:
     """Return which values of a column of few names are among the names."""
-    category = column.astype("category").cat
-    chosen_categories = np.asarray(category.categories.isin(list(names)), bool)
-    return np.append(chosen_categories, False)[category.codes]  # the code of a null is -1
+    cells = column.array
+    if not isinstance(cells, pd.Categorical):
+        cells = pd.Categorical(cells)
+    chosen_names = set(names)
+    is_chosen = [category in chosen_names for category in cells.categories]
+    return np.array([*is_chosen, False])[cells.codes]  # the code of a null is -1
 
 
 def longest_gaps(gaps: pd.DataFrame) -> tuple[Evidence, ...]:
