@@ -1,5 +1,6 @@
 """One recording from its source to its rows, in a worker: no error leaves it."""
 
+import gc
 import logging
 import os
 import re
@@ -21,6 +22,8 @@ from tracekit.fleet.batch.sources import RecordingSource, Said, SourceForm, forg
 from tracekit.record import imports, inputs
 from tracekit.tables import Tables, exports
 
+_COLLECTED_AFTER = 50_000
+"""New objects after which the collector looks for cycles; it took a tenth of a small analysis."""
 _MOST_FILES = 100_000
 _LONGEST = 200  # letters of a file's name
 _SHARE = 0.5  # of the free disk that one recording may take
@@ -138,6 +141,7 @@ class Task:
 def serve(descriptor: int) -> None:
     """Analyse the tasks from a pipe; exit as soon as its other end is closed."""
     logging.getLogger("tracekit").setLevel(logging.CRITICAL)  # rows hold the readers' warnings
+    gc.set_threshold(_COLLECTED_AFTER)
     pipe: Connection[tuple[BatchRow, ...], tuple[Task, str]] = Connection(descriptor)
     tasks: SimpleQueue[tuple[Task, str]] = SimpleQueue()
 
