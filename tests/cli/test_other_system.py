@@ -1,6 +1,7 @@
 """Every command on a system without fcntl, pwd, resource, process groups and most signals."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -48,7 +49,7 @@ def test_every_reading_command_works_on_another_system(
             )
             if name.split(",")[0] not in VARYING:
                 text = here.out.replace(str(mine.folder), str(theirs.folder))
-                assert remote_result.out == text
+                assert _leave_out_sizes(remote_result.out) == _leave_out_sizes(text)
     file_contents = [
         sorted(
             str(path.relative_to(world.output_folder)) for path in world.output_folder.rglob("*")
@@ -56,6 +57,11 @@ def test_every_reading_command_works_on_another_system(
         for world in (mine, theirs)
     ]
     assert file_contents[0] == file_contents[1]
+
+
+def _leave_out_sizes(text: str) -> str:
+    """Return a text without sizes: runs hold notes once their files are some seconds old."""
+    return re.sub(r"[\d.,]+ KiB", "… KiB", text)
 
 
 def test_measuring_is_refused_on_another_system(

@@ -83,10 +83,6 @@ def run_night(
         folder = NightFolder(output)
         remarks = (*recalled.remarks, *filter(None, [remark]))
         initial_night = replace(initial_night, folder=memory.place_of(folder), warnings=remarks)
-        writer = NightWriter(folder, initial_night)
-        stack.enter_context(awake())
-        deadline = time.monotonic() + plan.budget
-        stack.enter_context(enforce_budget(plan.budget))
         moving: dict[str, Capture] = {}
         expected = dict(recalled.accepted)
         for capture in chosen:
@@ -94,9 +90,14 @@ def run_night(
                 moving[capture.name] = capture
                 # The acceptance of a reference that moves along is only the begin of its chain.
                 expected.pop(capture.name, None)
+        deadline = time.monotonic() + plan.budget
+        # An interrupt from here on is written into the night's document.
+        writer = NightWriter(folder, initial_night)
         runner = CaptureRunner(plan, chosen, writer, expected, deadline, progress)
-        runner.steps = steps or runner.steps
         try:
+            runner.steps = steps or runner.steps
+            stack.enter_context(awake())
+            stack.enter_context(enforce_budget(plan.budget))
             runner.run()
             anchors = list(
                 anchors_due(writer.night, moving.values(), recalled.series, recalled.accepted)
@@ -105,6 +106,7 @@ def run_night(
                 runner.captures = anchors
                 runner.run()
         except BaseException:
+            runner.partial = True
             night = _end_night(runner, recalled, chosen, clock())
             not_kept = memory.remember(night, folder, clock(), make=make_history)
             if not_kept:
