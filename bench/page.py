@@ -4,14 +4,19 @@ python bench/page.py                            # a million intervals on the GPU
 python bench/page.py --count 10000 --rounds 3
 python bench/page.py --run bench/traces/A-RUN   # a run that was recorded
 python bench/page.py --markdown                 # a column of docs/explanation/the-page.md
+python bench/page.py --against ../before        # commands beside another checkout's
 
 Without `--run` the tables are made from a seed, typed as the reader types them; reading exports is
-timed by bench/parse.py.
+timed by bench/parse.py. With `--against`, or `--stages` for this checkout alone, `tracekit analyze`
+and `tracekit report` read the folder of a run, each in a process of its own: their medians of CPU
+seconds and peak memory are printed, with the ratios to the other checkout, whose .venv is used.
 """
 
 import argparse
 import gzip
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +27,8 @@ import pandas as pd
 
 from paging.browsing import browse
 from paging.made_run import provenance, tables
+from paging.run_folder import write_run
+from paging.stages import describe_costs, measure_stages
 from tracekit.analysis.analyze import analyze
 from tracekit.analysis.result import Result
 from tracekit.base.files import find_shipped_folder
@@ -45,8 +52,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--keep", type=Path, help="where to leave the page")
     parser.add_argument("--no-browser", action="store_true", help="time the stages alone")
     parser.add_argument("--markdown", action="store_true", help="print a table in Markdown")
+    parser.add_argument("--stages", action="store_true", help="measure the stages as commands")
+    parser.add_argument("--against", type=Path, help="another checkout, with its environment")
+    parser.add_argument("--write", type=Path, help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
-    rows = measured(chosen)
+    if chosen.write:
+        write_run(chosen.write, chosen.count)
+        return
+    rows = compared(chosen) if chosen.stages or chosen.against else measured(chosen)
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
         print(f"| {name} | {value} |" if chosen.markdown else f"{name:<{width}}  {value}")
@@ -73,6 +86,22 @@ def measured(chosen: argparse.Namespace) -> list[tuple[str, str]]:
         file = chosen.keep or Path(folder) / "report.html"
         file.write_text(html, encoding="utf-8")
         return rows + browse(file.resolve()).rows
+
+
+def compared(chosen: argparse.Namespace) -> list[tuple[str, str]]:
+    """Return what the stages cost as commands, here and in the other checkout, line by line."""
+    pythons = {"here": Path(sys.executable)}
+    if chosen.against:
+        pythons["there"] = chosen.against.resolve() / ".venv" / "bin" / "python"
+    with tempfile.TemporaryDirectory() as scratch:
+        run = chosen.run
+        if run is None:
+            run = Path(scratch) / "made"
+            # In a process of its own: the memory of this one would count as a command's.
+            writing = (sys.executable, __file__, f"--count={chosen.count}", f"--write={run}")
+            subprocess.run(writing, check=True)
+        costs = measure_stages(run, pythons, max(1, chosen.rounds), Path(scratch))
+    return list(describe_costs(costs))
 
 
 def given(run: Path | None, count: int) -> tuple[Tables, Provenance]:

@@ -1,10 +1,15 @@
 """Runs made to time pages with, and what is told of the times."""
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from paging.frames import Made
 from paging.made_run import provenance, tables
+from paging.run_folder import write_run
+from paging.stages import describe_costs, measure_stages
 from tracekit.analysis.analyze import analyze
 from tracekit.pages.timeline.packing import Tick
 from tracekit.pages.timeline.tracks import timeline
@@ -40,3 +45,16 @@ def test_a_made_run_can_be_judged_and_drawn(made: Made) -> None:
     assert {"Steps", "Submissions", "GPU Compute", "Driver", "In flight", "WindowServer"} <= {
         *names
     }
+
+
+def test_the_stages_of_a_made_run_cost_time_and_memory(tmp_path: Path) -> None:
+    write_run(tmp_path / "made", COUNT)
+    pythons = {"here": Path(sys.executable)}
+    costs = measure_stages(tmp_path / "made", pythons, 1, tmp_path)
+    [analysis] = costs["here"]["analyze"]
+    assert analysis.seconds > 0
+    assert analysis.memory > 10_000_000
+    assert (tmp_path / "run" / "report.html").exists()
+    lines = dict(describe_costs(costs))
+    assert list(lines) == ["analyze, here", "report, here"]
+    assert "(x 1.00), " in lines["report, here"]
