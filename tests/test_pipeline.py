@@ -305,3 +305,17 @@ def test_lean_tables_give_the_same_result_and_page(tmp_path: Path) -> None:
     assert "label" not in run_tables["gpu_intervals"]
     whole, lean = made
     assert lean == whole
+
+
+def test_categories_of_texts_give_the_same_result_and_page(tmp_path: Path) -> None:
+    recording = write(simulate(replace(clean(4), steps=6, warm_up=1)), tmp_path / "run")
+    provenance = recording.provenance()
+    run_tables = pipeline.tables_of(recording)
+    frames = {name: run_tables[name] for name in run_tables}
+    whole = analyze(frames, provenance)
+    page = render(whole, frames, redact=str)
+    texts = dict.fromkeys(("channel", "kernel", "process", "device", "clock"), "category")
+    frames["gpu_intervals"] = frames["gpu_intervals"].astype(texts)
+    result = analyze(frames, provenance)
+    assert result == whole
+    assert render(result, frames, redact=str) == page

@@ -44,7 +44,7 @@ def handover_of(device: Device, steps: pd.DataFrame | None, spans: pd.DataFrame 
     total_time = int(judged["duration"].sum())
     if total_time == 0:
         return Handover()
-    channels = device.target_intervals["channel"].fillna("")
+    channels = device.target_intervals["channel"].astype("string").fillna("")
     on_a_cpu = bool(channels.str.startswith("CPU").any())
     unsure_times = _unsure(judged, spans, on_a_cpu=on_a_cpu)
     unsure = int(unsure_times.sum()) / total_time

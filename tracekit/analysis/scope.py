@@ -44,7 +44,9 @@ class Recorded(pd.DataFrame):
         chosen = self["target"].to_numpy(np.bool_)
         if chosen.all():
             return pd.DataFrame(self)
-        return choose_rows(self, chosen)
+        target_rows = choose_rows(self, chosen)
+        # By a range of numbers, rows are found without a table of all of them.
+        return target_rows.set_axis(pd.RangeIndex(len(target_rows)))
 
     @cached_property
     def steady_rows(self) -> pd.DataFrame:
@@ -61,7 +63,7 @@ def own_rows(frame: pd.DataFrame) -> pd.DataFrame:
 
 def owners(frame: pd.DataFrame) -> pd.Series:
     """Return the owner of each row, in words such as "python3 (4711)"."""
-    names = frame["process"].fillna("unknown process").astype(str)
+    names = frame["process"].astype("string").fillna("unknown process").astype(str)
     pids = frame["pid"].astype("string").fillna("no pid")
     return names + " (" + pids + ")"
 

@@ -109,7 +109,7 @@ class EventTrack:
 
         The tracks have the order of the texts, or without `sort` that of their first events.
         """
-        texts = self.frame[column].fillna(missing).astype(str)
+        texts = self.frame[column].astype("string").fillna(missing).astype(str)
         codes, distinct = pd.factorize(texts, sort=sort)
         tracks: list[EventTrack] = []
         for code, title in enumerate(distinct):

@@ -53,7 +53,11 @@ _UNREAD = {
 
 Others that none names must stay: rows that are equal in every cell count as repeated.
 """
-_REPEATING = frozenset({"kernel", "clock"})
+_REPEATING = {
+    "gpu_intervals": frozenset({"channel", "kernel", "process", "device", "clock"}),
+    "encoders": frozenset({"clock"}),
+    "driver_intervals": frozenset({"clock"}),
+}
 """Columns of few texts: a text in each row takes more memory than all numbers of the row."""
 _MORE = "Float64"  # the dtype of columns beyond those of a schema
 _ROW_GROUP = 122_880  # rows; one thread of DuckDB takes so many at a time
@@ -103,17 +107,16 @@ class ParquetTable:
 
     def arrow(self) -> pa.Table:
         """Read the table; one that was damaged since it was found is made again."""
-        content = self._read()
-        if content is None:
-            return FrameTable(self._make_frame()).arrow()
-        return content
+        try:
+            with self._open() as content:
+                table = content.read(use_threads=_threads(self) is None)
+                return table.replace_schema_metadata()
+        except (OSError, pa.ArrowException) as error:
+            return FrameTable(self._make_frame(error)).arrow()
 
     def frame(self) -> pd.DataFrame:
         """Read the table into a frame; one that was damaged since it was found is made again."""
-        content = self._read()
-        if content is None:
-            return self._make_frame()
-        return _frame(content, self.schema)
+        return self._load_frame(self.columns)
 
     def lean_frame(self) -> pd.DataFrame:
         """Read the columns that an analysis reads; a long table has categories of repeated texts.
@@ -122,28 +125,31 @@ class ParquetTable:
         """
         unread = _UNREAD.get(self.schema.name, frozenset[str]())
         columns = [name for name in self.columns if name not in unread]
-        encoded = _REPEATING.intersection(columns)
-        if self.rows < _MANY_ROWS:
-            encoded = frozenset[str]()
-        content = self._read(columns, encoded)
-        if content is None:
-            return self._make_frame()
-        return _frame(content, self.schema)
+        encoded = frozenset[str]()
+        if self.rows >= _MANY_ROWS:
+            encoded = _REPEATING.get(self.schema.name, encoded).intersection(columns)
+        return self._load_frame(columns, encoded)
 
-    def _read(
-        self, columns: Sequence[str] | None = None, encoded: Collection[str] = ()
-    ) -> pa.Table | None:
+    def _load_frame(self, names: Sequence[str], encoded: Collection[str] = ()) -> pd.DataFrame:
+        """Read columns into a frame, the `encoded` ones as categories."""
         try:
-            with pq.ParquetFile(
-                self.file, read_dictionary=list(encoded), page_checksum_verification=True
-            ) as content:
-                table = content.read(columns, use_threads=_threads(self) is None)
-                return table.replace_schema_metadata()
+            with self._open(encoded) as content:
+                if self.rows < _MANY_ROWS:
+                    table = content.read(names, use_threads=False)
+                    cells = ((name, table.column(name)) for name in names)
+                else:  # One after the other, so that no more than one is held twice.
+                    cells = ((name, content.read([name]).column(name)) for name in names)
+                return _make_frame(cells, self.rows, self.schema)
         except (OSError, pa.ArrowException) as error:
-            _log.warning("%s is damaged: %s", self.file, error)
-            return None
+            return self._make_frame(error)
 
-    def _make_frame(self) -> pd.DataFrame:
+    def _open(self, encoded: Collection[str] = ()) -> pq.ParquetFile:
+        return pq.ParquetFile(
+            self.file, read_dictionary=list(encoded), page_checksum_verification=True
+        )
+
+    def _make_frame(self, error: Exception) -> pd.DataFrame:
+        _log.warning("%s is damaged: %s", self.file, error)
         frame, _ = self.make()
         return frame
 
@@ -258,19 +264,20 @@ def _load(file: Path, schema: Schema, key: str, make: Callable[[], MadeFrame]) -
     return ParquetTable(file, rows, columns, schema, key, make), list(note.losses)
 
 
-def _frame(table: pa.Table, schema: Schema) -> pd.DataFrame:
-    columns: dict[str, Any] = {}  # arrays: a series for each would take most of the time
-    dtypes = _dtypes(schema, table.column_names)
-    for name in table.column_names:
-        dtype = _pandas_dtype(dtypes[name])
-        cells = table.column(name)
+def _make_frame(
+    columns: Iterable[tuple[str, pa.ChunkedArray]], rows: int, schema: Schema
+) -> pd.DataFrame:
+    arrays: dict[str, Any] = {}  # a series for each would take most of the time
+    dtypes = _dtypes(schema, ())
+    for name, cells in columns:
+        dtype = _pandas_dtype(dtypes.get(name, _MORE))
         if pa.types.is_dictionary(cells.type):
-            columns[name] = cells.to_pandas().array
+            arrays[name] = cells.to_pandas().array
         elif hasattr(dtype, "__from_arrow__"):
-            columns[name] = dtype.__from_arrow__(cells)
+            arrays[name] = dtype.__from_arrow__(cells)
         else:
-            columns[name] = cells.to_numpy().copy()
-    return pd.DataFrame(columns, index=pd.RangeIndex(table.num_rows), copy=False)
+            arrays[name] = cells.to_numpy().copy()
+    return pd.DataFrame(arrays, index=pd.RangeIndex(rows), copy=False)
 
 
 def _keep(file: Path, table: pa.Table, note: CacheNote) -> None:

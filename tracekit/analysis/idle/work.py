@@ -328,7 +328,7 @@ def _first_written(
 
 def _is_undivided(target_work: pd.DataFrame) -> Flags:
     """Return which intervals are whole steps: the start of their work is not known."""
-    channels = target_work["channel"].fillna("")
+    channels = target_work["channel"].astype("string").fillna("")
     return channels.str.endswith(journal.SUBMIT_INCLUDED).to_numpy(dtype=np.bool_)
 
 

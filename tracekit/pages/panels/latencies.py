@@ -122,6 +122,7 @@ def _of_column(tables: Tables, table: str, column: str, name: str, meaning: str)
     if window is not None and not table_rows.absence:
         time_column = "start" if "start" in frame else "committed"
         times = frame[time_column]
+        frame = frame[[column]]
         is_after_start = times >= window.start
         is_before_end = times < window.end
         is_within = is_after_start & is_before_end

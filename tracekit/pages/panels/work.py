@@ -183,8 +183,7 @@ def by_time(
     if labels is None:
         labels = frame[column]
     labelled, texts = families(labels)
-    known_names = frame[column].fillna("not stated").astype(str)
-    channels, names = pd.factorize(known_names)
+    channels, names = analysis.scope.text_codes(frame, column, "not stated")
     has_duration = frame["duration"].notna().to_numpy()
     all_codes = channels * len(texts) + labelled.to_numpy()
     codes = all_codes[has_duration]

@@ -122,6 +122,9 @@ def device(tables: Tables) -> Iterator[Track | str]:
         return
     clock = intervals.rows.clock
     note = f"the target's; {_OWNERS.get(clock, 'clock not stated')}"
+    named_columns = [*_IDS, *("start", "duration", "start_latency", "channel")]
+    work = intervals.frame[[name for name in named_columns if name in intervals.frame]]
+    intervals = replace(intervals, rows=replace(intervals.rows, frame=work))
     for channel in intervals.split("channel", tracks.UNKNOWN_CHANNEL):
         events = channel
         if clock != "host":
