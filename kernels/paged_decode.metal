@@ -3,18 +3,18 @@
 // tokens, and loads each row of K and V once for all of those heads.
 //
 // A row is spread over ROW_LANES lanes, HD_TILE elements on each, in loads of 16 bytes, or of 8 if
-// a lane's elements are no more. So a simdgroup has SLOTS tokens side by side; a tile is TOKENS of each slot, and simdgroups, of all
-// partitions, take tiles in turn. As soon as the K of a tile is used, that of the next is loaded
-// in its place, and so with V; or, if AHEAD, both are loaded into registers of their own before
-// the tile is begun. Each simdgroup has an online softmax of its own in float32, its lanes add up
-// scores by shuffles, and there is no barrier in the loop over tiles. Simdgroups are merged
-// through threadgroup memory, partitions by paged_merge.metal.
+// a lane's elements are no more. So a simdgroup has SLOTS tokens side by side; a tile is TOKENS of
+// each slot, and simdgroups, of all partitions, take tiles in turn. The rows of a tile are loaded
+// while the tile before is used, into one of three buffers of registers: the K of the next tile
+// into the free one, its V into that of the K as soon as that is used. Each simdgroup has an online
+// softmax of its own in float32, its lanes add up scores by shuffles, and there is no barrier in
+// the loop over tiles. Simdgroups are merged through threadgroup memory, partitions by
+// paged_merge.metal.
 //
 // MLX builds the kernel of the text after the line that says body; what stands before it
 // becomes the header. The body knows
 //   T, D, BLOCK, GROUP  template values; GROUP = q heads of a kv head
-//   HD_TILE, HEADS, TOKENS, SIMDGROUPS, AHEAD  how the work is shared out; TOKENS is a power of
-//                       two, AHEAD 0 or 1
+//   HD_TILE, HEADS, TOKENS, SIMDGROUPS  how the work is shared out; TOKENS is a power of two
 //   q             T   [batch, q_heads, D]; this and the pages begin at a multiple of 16 bytes
 //   k_pages       T   [blocks, BLOCK, kv_heads, D]
 //   v_pages       T   [blocks, BLOCK, kv_heads, D]
@@ -160,13 +160,14 @@ inline void score_rows(thread const float (&query)[HEADS][TILE], thread const Bi
 }
 
 // Add up what the lanes of a row have. At each level a lane gives half of its pairs away and
-// takes the other lane's part of the rest, until it has what it owns.
-template <int WIDTH, int PAIRS>
+// takes the other lane's part of the rest, until it has what it owns. At the levels below OWN_FIRST
+// it always keeps the first half: its heads are in an order of its own.
+template <int WIDTH, int OWN_FIRST, int PAIRS>
 inline void share_out(int column, thread float (&scores)[PAIRS]) {
   UNROLLED for (int level = 1; level < WIDTH; level *= 2) {
     const int held = PAIRS / (2 * level);
     const ushort offset = ushort(WIDTH / (2 * level));
-    const bool upper = (column & int(offset)) != 0;
+    const bool upper = level >= OWN_FIRST && (column & int(offset)) != 0;
     if (held == 0) {
       scores[0] += simd_shuffle_xor(scores[0], offset);
     }
@@ -239,10 +240,15 @@ constexpr int TILE = SLOTS * TOKENS;
 constexpr int STEP = SIMDGROUPS * TILE;
 // While the lanes of a row add their scores up, they share out the pairs of a head and a token.
 constexpr int PADDED = HEADS == 1 ? 1 : HEADS == 2 ? 2 : HEADS <= 4 ? 4 : 8;
-constexpr int PAIRS = PADDED * TOKENS;
+// Their scores are made of PART tokens at a time, so that they take few registers.
+constexpr int PART = PADDED * TOKENS <= 16 ? TOKENS : 16 / PADDED;
+constexpr int PARTS = TOKENS / PART;
+constexpr int PAIRS = PADDED * PART;
 constexpr int OWNED = PAIRS > ROW_LANES ? PAIRS / ROW_LANES : 1;   // by a lane, all of one head
 constexpr int OWNERS = PAIRS < ROW_LANES ? ROW_LANES / PAIRS : 1;  // lanes that own the same
 constexpr int HEAD_LANES = ROW_LANES / PADDED;  // neighbouring lanes that own pairs of one head
+constexpr int OWN_FIRST = HEADS == PADDED ? HEADS : 1;
+constexpr int BUFFERS = 3;
 constexpr int SHARES = (GROUP + HEADS - 1) / HEADS;
 
 const int lane = int(thread_index_in_simdgroup);
@@ -250,14 +256,13 @@ const int simdgroup = int(simdgroup_index_in_threadgroup);
 const int column = lane % ROW_LANES;
 const int slot = lane / ROW_LANES;
 const int owned_head = column / HEAD_LANES;
-const bool speaks = slot == 0 && column % HEAD_LANES == 0;  // for this head, of its simdgroup
 const int kv_heads = int(threadgroups_per_grid.x) / SHARES;
 const int kv_head = int(threadgroup_position_in_grid.x) / SHARES;
 const int share = int(threadgroup_position_in_grid.x) % SHARES;
 const int sequence = int(threadgroup_position_in_grid.y);
 const int partition = int(threadgroup_position_in_grid.z);
 const int partitions = int(threadgroups_per_grid.z);
-const int heads = min(HEADS, GROUP - share * HEADS);
+const int heads = GROUP % HEADS == 0 ? HEADS : min(HEADS, GROUP - share * HEADS);
 // The row, in q and out, of this threadgroup's first q head.
 const int first = (sequence * kv_heads + kv_head) * GROUP + share * HEADS;
 
@@ -272,30 +277,33 @@ const int turn = partitions * STEP;
 // The first tile of a simdgroup depends on no length: its page is looked up while the length is,
 // and that of the next one a tile ahead.
 int tile = (partition * SIMDGROUPS + simdgroup) * TILE;
-uint page = uint(table[min(uint(tile) / BLOCK, last_entry)]);
-uint next_page = uint(table[min(uint(tile + turn) / BLOCK, last_entry)]);
+const uint first_page = uint(table[min(uint(tile) / BLOCK, last_entry)]);
+uint page = uint(table[min(uint(tile + turn) / BLOCK, last_entry)]);
 const int length = context_lens[sequence];
-// Tiles below lie in one page each. With pages that no tile divides there are none.
-const int whole = BLOCK % TILE == 0 ? length / TILE * TILE : 0;
+// Tiles up to this one are full, each in one page; if no tile divides a page, there are none.
+const int last = BLOCK % TILE == 0 ? length - TILE : -1;
 
-Bits keys[TOKENS * LOADS];
-Bits values[TOKENS * LOADS];
-if (tile < whole) {
-  const size_t at = size_t(page) * page_size + uint(tile) % BLOCK * token_size + corner_of_slot;
-  load_rows<TOKENS, LOADS, ROW_LANES, CHUNKS>(k_pages + at, apart, column, keys);
-  load_rows<TOKENS, LOADS, ROW_LANES, CHUNKS>(v_pages + at, apart, column, values);
+Bits rows[BUFFERS][TOKENS * LOADS];
+if (tile <= last) {
+  const size_t at =
+      size_t(first_page) * page_size + uint(tile) % BLOCK * token_size + corner_of_slot;
+  load_rows<TOKENS, LOADS, ROW_LANES, CHUNKS>(k_pages + at, apart, column, rows[0]);
+  load_rows<TOKENS, LOADS, ROW_LANES, CHUNKS>(v_pages + at, apart, column, rows[1]);
 }
 
-// exp(x) = exp2(x log2(e)): the factor goes into the query once.
+// exp(x) = exp2(x log2(e)): the factor goes into the query once. Where the heads fill all places,
+// a lane has them in the order in which it keeps them: first the one whose pairs it will own.
+const int own_head = OWN_FIRST > 1 ? owned_head : 0;
 float query[HEADS][HD_TILE];
 float sum[HEADS][HD_TILE];
 UNROLLED for (int head = 0; head < HEADS; ++head) {
   UNROLLED for (int load = 0; load < LOADS; ++load) {
     const int chunk = column + load * ROW_LANES;
     Bits bits = Bits(0);
-    if (chunk < CHUNKS && head < heads) {
+    const int asking = head ^ own_head;
+    if (chunk < CHUNKS && asking < heads) {
       bits = *reinterpret_cast<const device Bits*>(
-          q + size_t(first + head) * D + chunk * CHUNK);
+          q + size_t(first + asking) * D + chunk * CHUNK);
     }
     unpack(bits, query[head] + load * CHUNK, T(0));
   }
@@ -307,51 +315,66 @@ UNROLLED for (int head = 0; head < HEADS; ++head) {
 
 float peak = LOWEST;  // of the simdgroup and the head that this lane owns pairs of
 float weight = 0.0f;  // of the pairs that this lane owned
-while (tile < whole) {
-  const int next = tile + turn;
-  page = next_page;
-  next_page = uint(table[min(uint(next + turn) / BLOCK, last_entry)]);
-  const size_t at = size_t(page) * page_size + uint(next) % BLOCK * token_size + corner_of_slot;
-  Bits next_keys[TOKENS * LOADS];
-  Bits next_values[TOKENS * LOADS];
-  if (AHEAD && next < whole) {
-    load_rows<TOKENS, LOADS, ROW_LANES, CHUNKS>(k_pages + at, apart, column, next_keys);
-    load_rows<TOKENS, LOADS, ROW_LANES, CHUNKS>(v_pages + at, apart, column, next_values);
+while (tile <= last) {
+  // After three tiles each buffer has its first purpose again.
+  UNROLLED for (int step = 0; step < BUFFERS; ++step) {
+    if (step > 0 && tile > last) {
+      break;
+    }
+    const int keys = 2 * step % BUFFERS;
+    const int values = (2 * step + 1) % BUFFERS;
+    const int unused = (2 * step + 2) % BUFFERS;
+    const int next = tile + turn;
+    const size_t at = size_t(page) * page_size + uint(next) % BLOCK * token_size + corner_of_slot;
+    page = uint(table[min(uint(next + turn) / BLOCK, last_entry)]);
+    if (next <= last) {
+      load_rows<TOKENS, LOADS, ROW_LANES, CHUNKS>(k_pages + at, apart, column, rows[unused]);
+    }
+    float scores[PARTS * OWNED];
+    UNROLLED for (int part = 0; part < PARTS; ++part) {
+      thread Bits* used = rows[keys] + part * PART * LOADS;
+      float pairs[PAIRS];
+      score_rows<HEADS, PART>(query, used, pairs, T(0));
+      if (next <= last) {
+        load_rows<PART, LOADS, ROW_LANES, CHUNKS>(v_pages + at + uint(part * PART) * apart, apart,
+                                                  column, used);
+      }
+      share_out<ROW_LANES, OWN_FIRST>(column, pairs);
+      UNROLLED for (int i = 0; i < OWNED; ++i) {
+        scores[part * OWNED + i] = pairs[i];
+      }
+    }
+    weigh<PARTS * OWNED, OWNERS, HEAD_LANES, ROW_LANES>(scores, peak, weight, sum);
+    UNROLLED for (int part = 0; part < PARTS; ++part) {
+      add_values<OWNED, OWNERS, PART>(rows[values] + part * PART * LOADS, scores + part * OWNED,
+                                      slot * ROW_LANES, sum, T(0));
+    }
+    tile = next;
   }
-  float scores[PAIRS];
-  score_rows<HEADS, TOKENS>(query, keys, scores, T(0));
-  if (!AHEAD && next < whole) {
-    load_rows<TOKENS, LOADS, ROW_LANES, CHUNKS>(k_pages + at, apart, column, keys);
-  }
-  share_out<ROW_LANES>(column, scores);
-  weigh<OWNED, OWNERS, HEAD_LANES, ROW_LANES>(scores, peak, weight, sum);
-  add_values<OWNED, OWNERS, TOKENS>(values, scores, slot * ROW_LANES, sum, T(0));
-  if (!AHEAD && next < whole) {
-    load_rows<TOKENS, LOADS, ROW_LANES, CHUNKS>(v_pages + at, apart, column, values);
-  }
-  UNROLLED for (int i = 0; AHEAD && i < TOKENS * LOADS; ++i) {
-    keys[i] = next_keys[i];
-    values[i] = next_values[i];
-  }
-  tile = next;
 }
 
 // A tile that the sequence fills in part; or all of them, where one may lie in several pages.
 for (; tile < length; tile += turn) {
   const int token = tile + slot;
   load_some_rows<TOKENS, LOADS, ROW_LANES, CHUNKS, BLOCK>(
-      k_pages + corner, table, token, SLOTS, length, token_size, column, keys);
+      k_pages + corner, table, token, SLOTS, length, token_size, column, rows[0]);
   load_some_rows<TOKENS, LOADS, ROW_LANES, CHUNKS, BLOCK>(
-      v_pages + corner, table, token, SLOTS, length, token_size, column, values);
-  float scores[PAIRS];
-  score_rows<HEADS, TOKENS>(query, keys, scores, T(0));
-  share_out<ROW_LANES>(column, scores);
-  UNROLLED for (int i = 0; i < OWNED; ++i) {
-    const int row = (column / OWNERS * OWNED + i) % TOKENS;
-    scores[i] = token + row * SLOTS < length ? scores[i] : LOWEST;
+      v_pages + corner, table, token, SLOTS, length, token_size, column, rows[1]);
+  float scores[PARTS * OWNED];
+  UNROLLED for (int part = 0; part < PARTS; ++part) {
+    float pairs[PAIRS];
+    score_rows<HEADS, PART>(query, rows[0] + part * PART * LOADS, pairs, T(0));
+    share_out<ROW_LANES, OWN_FIRST>(column, pairs);
+    UNROLLED for (int i = 0; i < OWNED; ++i) {
+      const int row = part * PART + (column / OWNERS * OWNED + i) % PART;
+      scores[part * OWNED + i] = token + row * SLOTS < length ? pairs[i] : LOWEST;
+    }
   }
-  weigh<OWNED, OWNERS, HEAD_LANES, ROW_LANES>(scores, peak, weight, sum);
-  add_values<OWNED, OWNERS, TOKENS>(values, scores, slot * ROW_LANES, sum, T(0));
+  weigh<PARTS * OWNED, OWNERS, HEAD_LANES, ROW_LANES>(scores, peak, weight, sum);
+  UNROLLED for (int part = 0; part < PARTS; ++part) {
+    add_values<OWNED, OWNERS, PART>(rows[1] + part * PART * LOADS, scores + part * OWNED,
+                                    slot * ROW_LANES, sum, T(0));
+  }
 }
 
 // Slots have the same peaks: their sums are added as scores were, elements shared out.
@@ -378,6 +401,7 @@ threadgroup float weights[PADDED * SIMDGROUPS];
 threadgroup float partial[AT_ONCE * SIMDGROUPS * D];
 
 // All simdgroups take over the highest peak; then what they have is added.
+const bool speaks = slot == 0 && column % HEAD_LANES == 0;  // for this head, of its simdgroup
 if (speaks) {
   peaks[owned_head * SIMDGROUPS + simdgroup] = peak;
 }

@@ -4,7 +4,7 @@
 
 needs nvcc and MLX, not a GPU. FOLDER gets cubins and cases.json, which bench/cuda/kernel_gpu.py
 reads on the machine with the GPU. With --registers it gets compiled kernels only, and registers.csv
-beside this file is written anew, in about eight minutes of a core.
+beside this file is written anew, in about ten minutes of a core.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import json
 import re
 import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,13 @@ from norms import norm_checks, norm_timed
 from registers import Counts, Launch, Row, default_launches, digest_of, make_problem, write_rows
 from tracekit.lab.msl.emulation import Generated, generated
 from tracekit.ops.attention.metal import paged_decode
-from tracekit.ops.attention.planning import DecodePlan, fitting_tiles, heads_at_once, plan
+from tracekit.ops.attention.planning import (
+    THREADS,
+    DecodePlan,
+    fitting_tiles,
+    heads_at_once,
+    plan,
+)
 from tracekit.ops.attention.problem import HEAD_DIMS, DecodeProblem
 from tracekit.ops.kernels import DTYPES
 from translate import Translated, translate
@@ -114,7 +120,7 @@ def checks(modules: Modules) -> Iterator[dict[str, Any]]:
         lens = [1, block - 1, block, block + 1, 0, 7 * block + 3, 12 * block]
         problem, sizes = described(lens, (2 * group, 2), head_dim, block, dtype)
         for partitions in (1, 3):
-            how = plan(problem, hd_tile=tile, partitions=partitions, ahead=number % 4 > 1)
+            how = plan(problem, hd_tile=tile, partitions=partitions)
             yield {**sizes, **modules.decode(problem, how)}
         if tile == 8:
             for kernel in ("per-head", "barriers"):
@@ -129,7 +135,6 @@ def timed(modules: Modules, *, sweep: bool) -> Iterator[dict[str, Any]]:
         own = {
             "plan's choice": plan(problem),
             f"plan's choice for {CORES} cores": told(problem),
-            "twice the elements of a lane": doubled(problem),
         }
         plans = variants(problem) if sweep else chosen(problem, others=shape in OTHERS)
         for how in plans:
@@ -142,17 +147,10 @@ def told(problem: DecodeProblem) -> DecodePlan:
     return plan(problem, cores=CORES)
 
 
-def doubled(problem: DecodeProblem) -> DecodePlan:
-    """Return a launch whose lanes hold and load twice as much, in up to 255 registers."""
-    heads = min(8, problem.group)
-    return replace(plan(problem), hd_tile=8, heads=heads, ahead=False)
-
-
 def chosen(problem: DecodeProblem, *, others: bool) -> Iterator[DecodePlan]:
     """Yield what `plan` chooses by itself, other launches of it, and the other kernels."""
-    own = told(problem)
-    plans = [plan(problem), own, replace(own, ahead=False), doubled(problem)]
-    for threads, partitions in itertools.product((256, 384, 512), (1, 2)):
+    plans = [plan(problem), told(problem)]
+    for threads, partitions in itertools.product(THREADS, (1, 2)):
         plans.append(plan(problem, threadgroup=threads, partitions=partitions))
     if others:
         plans += [plan(problem, kernel="per-head"), plan(problem, kernel="barriers")]
@@ -163,12 +161,10 @@ def variants(problem: DecodeProblem) -> Iterator[DecodePlan]:
     """Yield many ways to share the work out."""
     group = problem.q_heads // problem.kv_heads
     sizes = itertools.product((4, 8, 16), (1, 2, 4, 8), (128, 256, 384, 512, 1024))
-    for (tile, tokens, threads), partitions, ahead in itertools.product(
-        sizes, (1, 2, 3, 4, 8), (False, True)
-    ):
+    for (tile, tokens, threads), partitions in itertools.product(sizes, (1, 2, 3, 4, 8)):
         if tile * tokens <= 32 and not (threads == 1024 and tile * tokens > 16):
             heads = heads_at_once(group, tile)
-            yield DecodePlan("grouped", threads, partitions, tile, heads, tokens, ahead)
+            yield DecodePlan("grouped", threads, partitions, tile, heads, tokens)
 
 
 def compiled(modules: Modules, folder: Path) -> dict[str, str]:

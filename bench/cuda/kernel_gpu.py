@@ -106,8 +106,7 @@ def label(case: Case) -> str:
     if how["kernel"] != "grouped":
         return how["kernel"]
     words = "tile{hd_tile} tokens{tokens} threads{threadgroup} heads{heads} parts{partitions}"
-    ahead = [" ahead"] if how["ahead"] else []
-    return "".join([words.format(**how), *ahead, *(f", {name}" for name in case["names"])])
+    return "".join([words.format(**how), *(f", {name}" for name in case["names"])])
 
 
 def compared(modules: dict[str, Any], cases: list[Case], rounds: int) -> dict[str, list[float]]:

@@ -17,17 +17,15 @@ from typing import NamedTuple
 
 import mlx.core as mx
 
-from tracekit.ops.attention.planning import DecodePlan, plan
+from tracekit.ops.attention.planning import THREADS, DecodePlan, plan
 from tracekit.ops.attention.problem import HEAD_DIMS, DecodeProblem
 from tracekit.ops.kernels import DTYPES
 
 HERE = Path(__file__).parent
 COUNTED = HERE / "registers.csv"
 GROUPS = range(1, 17)
-MANY_CORES = 10**6
-"""With so many cores each threadgroup has one to itself."""
 SIZES = ("dtype", "head_dim", "group", "threads")
-CHOICES = ("hd_tile", "heads", "tokens", "ahead")
+CHOICES = ("hd_tile", "heads", "tokens")
 
 
 class Launch(NamedTuple):
@@ -61,8 +59,8 @@ def default_launches() -> Iterator[Launch]:
     for dtype, head_dim, group in itertools.product(DTYPES, HEAD_DIMS, GROUPS):
         problem = make_problem(dtype, head_dim, group)
         name = str(dtype).removeprefix("mlx.core.")
-        for cores in (None, MANY_CORES):
-            yield Launch(name, head_dim, group, plan(problem, partitions=2, cores=cores))
+        for threads in THREADS:
+            yield Launch(name, head_dim, group, plan(problem, partitions=2, threadgroup=threads))
 
 
 def digest_of(launch: Launch) -> str:
@@ -85,7 +83,6 @@ def _parse_row(row: dict[str, str]) -> Row:
         int(row["hd_tile"]),
         int(row["heads"]),
         int(row["tokens"]),
-        row["ahead"] == "yes",
     )
     launch = Launch(row["dtype"], int(row["head_dim"]), int(row["group"]), how)
     counts = Counts(int(row["registers"]), int(row["stack"]), int(row["spills"]))
@@ -108,7 +105,6 @@ def write_rows(rows: Iterable[Row]) -> None:
         writer.writerow([*SIZES, *CHOICES, *Counts._fields, "digest"])
         for row in rows:
             launch, how = row.launch, row.launch.how
-            ahead = "yes" if how.ahead else "no"
             sizes = [launch.dtype, launch.head_dim, launch.group, how.threadgroup]
-            choices = [how.hd_tile, how.heads, how.tokens, ahead]
+            choices = [how.hd_tile, how.heads, how.tokens]
             writer.writerow([*sizes, *choices, *row.counts, row.digest])

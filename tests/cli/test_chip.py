@@ -60,9 +60,10 @@ def test_a_shape_is_shown_with_its_launch(tracekit: Any) -> None:
     assert "2 sequences of 4096 tokens, 32 query and 8 K/V heads of 128" in result.err
     assert "tracekit bench tune" in result.err
     assert figures["heads"][1].endswith("each row of K and V is loaded once.")
-    assert figures["threadgroup"][0] == "256"
-    assert figures["threadgroup"][1] == "threads: 80 threadgroups share the 40 cores."
-    assert figures["partitions"][0] == "5"
+    assert figures["threadgroup"][0] == "512"
+    alone = "threads: each of 32 threadgroups has one of the 40 cores to itself."
+    assert figures["threadgroup"][1] == alone
+    assert figures["partitions"][0] == "2"
     assert figures["intensity"][0] == "4 FLOP/byte"
     assert figures["bound"][0] == "61.5 µs"
     assert "of memory alone; the rate of arithmetic is not known" in figures["bound"][1]
@@ -73,6 +74,7 @@ def test_a_shape_is_shown_with_its_launch(tracekit: Any) -> None:
     assert figures["bound"][0] == "not available"
     assert "how many this one has is not known" in figures["bound"][1]
     assert figures["partitions"][0] == "4"
+    assert figures["threadgroup"][1].endswith("a usual number; that of this GPU is not known.")
 
 
 def test_json_says_the_same(tracekit: Any) -> None:

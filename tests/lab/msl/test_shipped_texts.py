@@ -49,8 +49,8 @@ def plans_of(problem: DecodeProblem) -> Iterator[DecodePlan]:
     """Yield the launches of a problem that have different texts; two partitions need the merge."""
     yield plan(problem, kernel="per-head")
     yield plan(problem, kernel="barriers")
-    for tile, is_ahead in itertools.product(fitting_tiles(problem.head_dim), (False, True)):
-        yield plan(problem, hd_tile=tile, ahead=is_ahead, partitions=2)
+    for tile in fitting_tiles(problem.head_dim):
+        yield plan(problem, hd_tile=tile, partitions=2)
 
 
 def decode_texts(
@@ -91,8 +91,8 @@ PAIRS = list(itertools.product(DTYPES, HEAD_DIMS))
 def test_each_kernel_is_clean_with_each_type_and_head_size(dtype: mx.Dtype, head_dim: int) -> None:
     number = PAIRS.index((dtype, head_dim))
     texts = decode_texts(dtype, head_dim, [SIZES[7 * number % len(SIZES)]])
-    # two texts of each tile, with and without loading ahead, two other kernels, and the merge
-    assert len(texts) == 2 * len(fitting_tiles(head_dim)) + 3
+    # a text of each tile, two other kernels, and the merge
+    assert len(texts) == len(fitting_tiles(head_dim)) + 3
     assert_clean(texts)
 
 
@@ -107,7 +107,7 @@ def test_each_tile_of_the_fused_kernel_is_clean(dtype: mx.Dtype) -> None:
 @pytest.mark.parametrize(("dtype", "head_dim"), PAIRS, ids=str)
 def test_every_text_is_clean(dtype: mx.Dtype, head_dim: int) -> None:
     texts = decode_texts(dtype, head_dim, SIZES)
-    assert len(texts) == (109 if head_dim == HEAD_DIMS[-1] else 145)
+    assert len(texts) == (73 if head_dim == HEAD_DIMS[-1] else 91)
     assert_clean(texts)
 
 
@@ -117,6 +117,6 @@ def test_every_shipped_kernel_has_texts_and_no_two_share_one() -> None:
         texts |= decode_texts(dtype, head_dim, SIZES)
     for dtype in DTYPES:
         texts |= norm_texts(dtype)
-    assert len(texts) == 3 * (4 * 145 + 109 + 8)
+    assert len(texts) == 3 * (4 * 91 + 73 + 8)
     files = {file.stem for file in find_shipped_folder("kernels").glob("*.metal")}
     assert set(texts.values()) == files

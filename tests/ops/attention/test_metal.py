@@ -111,19 +111,21 @@ def _make_problem(
 def test_a_single_sequence_is_split_in_parts_that_keep_256_tokens() -> None:
     whole_plan = plan(_make_problem(batch=32))
     assert (whole_plan, whole_plan.dispatches) == (
-        DecodePlan("grouped", 256, 1, hd_tile=4, heads=2, tokens=4, ahead=True),
+        DecodePlan("grouped", 256, 1, hd_tile=4, heads=2, tokens=8),
         1,
     )
     split = plan(_make_problem(tokens=1024))
     assert (split.partitions, split.dispatches) == (4, 2)
     assert plan(_make_problem(tokens=1024), longest=300).partitions == 1
-    assert plan(_make_problem(tokens=32768)).partitions == 32
+    assert plan(_make_problem(tokens=32768)).partitions == 16
 
 
-def test_partitions_keep_256_tokens_and_fill_the_device() -> None:
+def test_partitions_keep_256_tokens_and_leave_a_threadgroup_its_core() -> None:
     alone = (0, 511, 512, 10**6)
-    assert [partitions_for(1, longest) for longest in alone] == [1, 1, 2, 64]
-    assert [partitions_for(groups, 4096) for groups in (128, 255, 256, 1000)] == [2, 2, 1, 1]
+    assert [partitions_for(1, longest, 128) for longest in alone] == [1, 1, 2, 64]
+    threadgroups = (8, 40, 64, 65, 128, 1000)
+    partitions = [partitions_for(groups, 10**6, 128) for groups in threadgroups]
+    assert partitions == [16, 3, 2, 1, 1, 1]
 
 
 def test_heads_are_shared_out_evenly() -> None:
@@ -143,20 +145,22 @@ def test_cores_that_are_known_are_filled() -> None:
         (132, 5, 32, 8192, 512, 3),
         # Two shares of 16 heads are two threadgroups.
         (132, 1, 128, 8192, 512, 8),
-        # More threadgroups than cores share them: no round may leave many cores without work.
-        (40, 16, 32, 2048, 256, 2),
-        (40, 2, 32, 4096, 256, 5),
-        (10, 2, 16, 2048, 256, 3),
-        (40, 5, 32, 4096, 512, 1),
+        # More threadgroups than cores share them: two are larger than three or more.
+        (132, 24, 32, 2048, 256, 1),
+        (132, 40, 32, 2048, 128, 1),
+        (132, 64, 32, 2048, 128, 1),
+        (40, 16, 32, 2048, 128, 1),
+        (40, 2, 32, 4096, 512, 2),
+        (10, 2, 16, 2048, 256, 1),
+        (40, 3, 32, 4096, 512, 1),
     ):
         how = plan(_make_problem(batch, q_heads, tokens=tokens), cores=cores)
         assert (how.threadgroup, how.partitions) == (threads, partitions), (cores, batch, q_heads)
 
 
 def test_requested_plans_are_followed() -> None:
-    how = plan(_make_problem(), hd_tile=16, threadgroup=512, partitions=3, ahead=True)
-    assert (how.hd_tile, how.threadgroup, how.partitions, how.ahead) == (16, 512, 3, True)
-    assert not plan(_make_problem(), ahead=False).ahead
+    how = plan(_make_problem(), hd_tile=16, threadgroup=512, partitions=3)
+    assert (how.hd_tile, how.threadgroup, how.partitions) == (16, 512, 3)
     assert plan(_make_problem(), kernel="barriers", threadgroup=64).threadgroup == 64
     assert plan(_make_problem(), kernel="per-head", partitions=1).partitions == 1
 
@@ -170,7 +174,6 @@ def test_requested_plans_are_followed() -> None:
         ({"partitions": 65}, "there are 1 to 64"),
         ({"kernel": "per-head", "hd_tile": 8}, '"per-head" has neither tiles'),
         ({"kernel": "barriers", "partitions": 2}, '"barriers" has neither tiles'),
-        ({"kernel": "per-head", "ahead": True}, "nor loads ahead"),
     ],
 )
 def test_impossible_plans_are_one_sentence(asked: dict[str, object], sentence: str) -> None:

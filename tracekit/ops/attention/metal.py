@@ -9,10 +9,10 @@ import mlx.core as mx
 from tracekit.base import ToolError
 from tracekit.ops.attention.planning import (
     BLOCK_SIZES,
+    THREADS,
     DecodePlan,
     Kernel,
     plan,
-    possible_threads,
 )
 from tracekit.ops.attention.problem import DecodeProblem, check_head_dim, draw_problem
 from tracekit.ops.kernels import LANES, LEAST_BUFFER, KernelSource, needing_metal, pad_buffer
@@ -68,7 +68,6 @@ def _template(problem: DecodeProblem, how: DecodePlan) -> list[tuple[str, Any]]:
         ("HEADS", how.heads),
         ("TOKENS", how.tokens),
         ("SIMDGROUPS", simdgroups),
-        ("AHEAD", int(how.ahead)),
     ]
 
 
@@ -136,21 +135,19 @@ def prewarm(
     hd_tiles: Iterable[int | None] = (None,),
     kernel: Kernel | None = None,
     threadgroup: int | None = None,
-    cores: int | None = None,
 ) -> frozenset[str]:
     """Run every specialization of one model once, on one token; return their names in Metal.
 
     A specialization is a pair of block size and HD_TILE, for the model's dtype, head size and
     heads; batch, lengths and number of partitions make none, and the size of a threadgroup makes
     one of its own. After this, decoding with such block sizes, tiles (None is the tile of `plan`)
-    and threads compiles nothing. Without `threadgroup` both sizes that `plan` chooses for `cores`,
-    those of the GPU, are compiled; None asks the device. The names include that of the merge; there
-    are none if MLX has no Metal.
+    and threads compiles nothing. Without `threadgroup` all sizes that `plan` chooses are compiled.
+    The names include that of the merge; there are none if MLX has no Metal.
     """
     names: set[str] = set()
-    sizes = [threadgroup]
+    sizes: Sequence[int | None] = [threadgroup]
     if threadgroup is None and kernel in {None, "grouped"}:
-        sizes = possible_threads(cores)
+        sizes = THREADS
     for block_size in block_sizes:
         problem = draw_problem(
             [1],

@@ -24,18 +24,21 @@ HELD_ELEMENTS = 32
 It holds as many sums. With more, a lane takes more than 128 registers, and Apple's M1 and M2 have
 no more for a thread of a threadgroup that fills a core; see `bench/cuda/registers.csv`.
 """
-LOADED_BYTES = 64
-"""Bytes of K and V that a lane of the grouped kernel loads at a time."""
-ENOUGH_THREADGROUPS = 256
-"""Number of threadgroups from which the tokens of a sequence are not divided further."""
+LOADED_BYTES = 128
+"""Bytes of K and V that a lane of the grouped kernel loads at a time.
+
+It loads half as many if it holds more than half of `HELD_ELEMENTS`.
+"""
 SHORTEST_PARTITION = 256
 """Tokens below which a partition costs more than it saves."""
 MOST_PARTITIONS = 64
-FULL_ROUNDS = 0.9
-"""Share of the cores at work from which tokens are not divided further, if cores are known."""
-THREADS = 256
-THREADS_ALONE = 512
-"""Threads of a threadgroup that has a core to itself."""
+USUAL_CORES = 128
+"""GPU cores for which a call is planned if their number is not known.
+
+Parts for too many cores cost a merge; parts for too few leave cores without work.
+"""
+THREADS = (512, 256, 128)
+"""Threads of a threadgroup that has a core to itself, shares it with another, or with more."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,6 @@ class DecodePlan:
         hd_tile: Elements of a head that one lane owns; 0 if lanes own no such tile.
         heads: Query heads of a threadgroup.
         tokens: Rows of K and of V that a lane loads at a time.
-        ahead: Whether the next rows are loaded into their own registers, before the current
-            ones are used, instead of in their place.
     """
 
     kernel: Kernel
@@ -61,7 +62,6 @@ class DecodePlan:
     hd_tile: int = 0
     heads: int = 1
     tokens: int = 1
-    ahead: bool = False
 
     @property
     def dispatches(self) -> int:
@@ -90,32 +90,29 @@ def plan(
     threadgroup: int | None = None,
     partitions: int | None = None,
     cores: int | None = None,
-    ahead: bool | None = None,
 ) -> DecodePlan:
     """Choose every parameter of a launch that is not given.
 
     If none is given, a launch that `tracekit bench tune` measured for such a call is taken.
 
-    The sizes decide, never the contents: one model runs one kernel, with threadgroups of 256
-    threads or of 512, whatever its batch. Tokens are never divided into parts of fewer than
-    `SHORTEST_PARTITION`. If the number of GPU cores is known, they are divided until few cores have
-    nothing to do, and a threadgroup that has a core to itself is larger. Otherwise they are divided
-    only if kv heads and sequences alone make fewer than `ENOUGH_THREADGROUPS`.
+    The sizes decide, never the contents: one model runs one kernel, with threadgroups of one of
+    `THREADS`, whatever its batch. Tokens are divided if cores would have no threadgroup, but
+    never into parts of fewer than `SHORTEST_PARTITION`. The fewer threadgroups share a core, the
+    larger they are.
 
     `longest` is the longest context, if it is known, else the table's whole length. `cores` are
-    those of the GPU; None asks the device. `ahead` is whether rows are loaded ahead; None is yes
-    for the grouped kernel. `explain_plan` gives the reasons. Raises UsageError for values that are
-    impossible, alone or together.
+    those of the GPU; None asks the device, and is `USUAL_CORES` if that does not name them.
+    `explain_plan` gives the reasons. Raises UsageError for values that are impossible, alone or
+    together.
     """
     if kernel is not None and kernel != "grouped":
-        if hd_tile is not None or partitions not in {None, 1} or ahead:
+        if hd_tile is not None or partitions not in {None, 1}:
             raise UsageError(
-                f'The kernel "{kernel}" has neither tiles of a head nor partitions, '
-                "nor loads ahead.",
-                hint='The kernel "grouped" has all of these.',
+                f'The kernel "{kernel}" has neither tiles of a head nor partitions.',
+                hint='The kernel "grouped" has both.',
             )
         return _plan_ungrouped(problem, kernel, threadgroup)
-    choices = (kernel, hd_tile, threadgroup, partitions, cores, ahead)
+    choices = (kernel, hd_tile, threadgroup, partitions, cores)
     tuned_launch = None
     if all(choice is None for choice in choices):
         tuned_launch = tuned.find_tuned(problem, longest)
@@ -123,22 +120,20 @@ def plan(
         hd_tile = tuned_launch.hd_tile
         threadgroup = tuned_launch.threadgroup
         partitions = tuned_launch.partitions
-    if cores is None:
-        cores = device_cores()
+    planned_cores = cores or device_cores() or USUAL_CORES
     tile = _choose_tile(problem.head_dim, hd_tile)
     heads = heads_at_once(problem.group, tile)
-    row_bytes = 2 * tile * problem.dtype.size
-    tokens = max(1, LOADED_BYTES // row_bytes)
-    base_plan = DecodePlan("grouped", THREADS, 1, tile, heads, tokens, ahead is not False)
+    tokens = _choose_tokens(heads * tile, 2 * tile * problem.dtype.size)
+    base_plan = DecodePlan("grouped", THREADS[0], 1, tile, heads, tokens)
     threadgroups = _undivided_threadgroups(problem, base_plan)
     if partitions is None:
-        partitions = partitions_for(threadgroups, _longest_of(problem, longest), cores)
+        partitions = partitions_for(threadgroups, _longest_of(problem, longest), planned_cores)
     if not 1 <= partitions <= MOST_PARTITIONS:
         raise UsageError(
             f"{partitions} partitions cannot be had; there are 1 to {MOST_PARTITIONS}."
         )
     if threadgroup is None:
-        threadgroup = _choose_threads(threadgroups * partitions, cores)
+        threadgroup = _choose_threads(threadgroups * partitions, planned_cores)
     room = workload.threadgroups.MOST_BYTES - 8 * heads * LANES
     _check_threadgroup(threadgroup, room, problem.head_dim)
     return replace(base_plan, threadgroup=threadgroup, partitions=partitions)
@@ -186,23 +181,23 @@ def _times(number: int) -> str:
 
 
 def _threads_reason(threadgroups: int, cores: int | None) -> str:
-    if cores is None:
-        return "threads; the number of GPU cores is not known."
-    if threadgroups <= cores:
-        return (
-            f"threads: each of {threadgroups} threadgroups has one of the {cores} cores to itself."
+    planned_cores = cores or USUAL_CORES
+    reason = f"threads: {threadgroups} threadgroups share the {planned_cores} cores"
+    if threadgroups <= planned_cores:
+        reason = (
+            f"threads: each of {threadgroups} threadgroups has one of the {planned_cores} cores to "
+            "itself"
         )
-    return f"threads: {threadgroups} threadgroups share the {cores} cores."
+    if cores is None:
+        reason += ", a usual number; that of this GPU is not known"
+    return f"{reason}."
 
 
 def _partitions_reason(threadgroups: int, longest: int, cores: int | None) -> str:
-    if cores is None:
-        aim = f"for {ENOUGH_THREADGROUPS} threadgroups in all"
-    else:
-        aim = f"until {FULL_ROUNDS:.0%} of the {cores} cores are at work"
     return (
         f"of a context of up to {longest:,} tokens, none below {SHORTEST_PARTITION}: sequences and "
-        f"kv heads make {threadgroups} threadgroups, divided {aim}."
+        f"kv heads make {threadgroups} threadgroups, divided as long as each has one of the "
+        f"{cores or USUAL_CORES} cores to itself."
     )
 
 
@@ -235,19 +230,18 @@ def _choose_tile(head_dim: int, hd_tile: int | None) -> int:
     return hd_tile
 
 
-def possible_threads(cores: int | None) -> list[int | None]:
-    """Return the threads that `plan` may choose for a GPU of `cores`; None asks the device."""
-    if cores is None:
-        cores = device_cores()
-    if cores is None:
-        return [THREADS]
-    return [THREADS, THREADS_ALONE]
+def _choose_tokens(held: int, row_bytes: int) -> int:
+    """Return the rows to load at a time, if a lane holds `held` elements of queries."""
+    loaded_bytes = LOADED_BYTES
+    if held > HELD_ELEMENTS // 2:
+        loaded_bytes = LOADED_BYTES // 2
+    return max(1, loaded_bytes // row_bytes)
 
 
-def _choose_threads(threadgroups: int, cores: int | None) -> int:
-    if cores is not None and threadgroups <= cores:
-        return THREADS_ALONE
-    return THREADS
+def _choose_threads(threadgroups: int, cores: int) -> int:
+    threadgroups_of_a_core = -(-threadgroups // cores)
+    place = min(threadgroups_of_a_core, len(THREADS)) - 1
+    return THREADS[place]
 
 
 def _plan_ungrouped(problem: DecodeProblem, kernel: Kernel, threadgroup: int | None) -> DecodePlan:
@@ -267,33 +261,15 @@ def heads_at_once(group: int, hd_tile: int) -> int:
     return -(-group // -(-group // most_heads))
 
 
-def partitions_for(threadgroups: int, longest: int, cores: int | None = None) -> int:
+def partitions_for(threadgroups: int, longest: int, cores: int) -> int:
     """Return how many parts to make of contexts of up to `longest` tokens.
 
-    Enough for `ENOUGH_THREADGROUPS` threadgroups in all, or, if the number of cores is known, the
-    fewest rounds, of one threadgroup for each core, that keep `FULL_ROUNDS` of the cores at work,
-    and as many parts as they hold; as long as parts keep `SHORTEST_PARTITION` tokens.
+    As many as leave each threadgroup a core to itself, as long as parts keep `SHORTEST_PARTITION`
+    tokens. More threadgroups than half of the cores are not divided: they load enough at a time,
+    and merging parts takes longer than it saves.
     """
-    most_partitions = max(1, min(longest // SHORTEST_PARTITION, MOST_PARTITIONS))
-    if cores is None:
-        return min(-(-ENOUGH_THREADGROUPS // threadgroups), most_partitions)
-    best_partitions = 1
-    best_share = 0.0
-    for partitions in range(1, most_partitions + 1):
-        share = _share_at_work(threadgroups * partitions, cores)
-        if share > best_share:
-            best_partitions = partitions
-            best_share = share
-        if share >= FULL_ROUNDS:
-            rounds = -(-threadgroups * partitions // cores)
-            return min(rounds * cores // threadgroups, most_partitions)
-    return best_partitions
-
-
-def _share_at_work(threadgroups: int, cores: int) -> float:
-    """Return the share of cores at work, in rounds that give each core one threadgroup at most."""
-    rounds = -(-threadgroups // cores)
-    return threadgroups / (rounds * cores)
+    most_partitions = min(longest // SHORTEST_PARTITION, MOST_PARTITIONS)
+    return max(1, min(cores // threadgroups, most_partitions))
 
 
 def _check_threadgroup(threads: int, room: int, head_dim: int) -> None:
