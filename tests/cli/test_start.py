@@ -21,7 +21,7 @@ BUDGETS: dict[str, tuple[int, tuple[str, ...]]] = {
     "--help": (16, (*READERS, *PAGES, *STORES, "rich", "msgspec", "psutil", "pydantic")),
     "analyze --help": (40, (*READERS, *PAGES, *STORES, "rich", "psutil")),
     "list rules": (40, (*READERS, *PAGES, *STORES)),
-    "doctor": (75, (*READERS, *PAGES, *STORES)),
+    "doctor": (72, (*READERS, *PAGES, *STORES)),
     "nightly history --history none.db": (60, (*FRAMES, "lxml", *PAGES)),
     "tables RUN": (90, (*PANDAS, *PAGES, *STORES, "psutil")),
     "query 'select count(*) from gpu_intervals' RUN": (
@@ -34,7 +34,7 @@ BUDGETS: dict[str, tuple[int, tuple[str, ...]]] = {
 # The same of commands that were given before, and kept what they found in the run.
 REPEATED_BUDGETS: dict[str, tuple[int, tuple[str, ...]]] = {
     "query 'select count(*) from gpu_intervals' RUN": (
-        70,
+        66,
         (*PANDAS, *PAGES, "sqlalchemy", "psutil"),
     ),
     "compare RUN RUN": (75, (*READERS, *PAGES, *STORES, "psutil")),

@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from tracekit import analysis
-from tracekit.analysis import Finding, Measurement, Result, RuleCheck
 from tracekit.base import Provenance, Recording, RecordingError
 from tracekit.fleet.query.database import text, texts
 from tracekit.fleet.query.sources import AskedBatch, AskedRun
+
+if TYPE_CHECKING:
+    from tracekit.analysis import Finding, Measurement, Result, RuleCheck
 
 RESULTS = "batch_results"
 
@@ -90,10 +92,10 @@ def rows_of(name: str, recording: Recording) -> list[Cells]:
         raise RecordingError("it is not analyzed", hint="`tracekit analyze RUN` does it.")
     if name == "runs":
         return [_run(recording, provenance)]
-    return _rows_of_result(name, Result.load(recording.result_file))
+    return _rows_of_result(name, analysis.Result.load(recording.result_file))
 
 
-def _rows_of_result(name: str, result: Result) -> list[Cells]:
+def _rows_of_result(name: str, result: "Result") -> list[Cells]:
     """Return the rows of a result in an overview; findings are numbered from 1 by their rank."""
     ranked_findings = list(enumerate(result.findings, start=1))
     match name:
@@ -207,7 +209,7 @@ def _fit_type(kind: pa.DataType, value: Any) -> Any:
     return None
 
 
-def _metric(metric: Measurement) -> Cells:
+def _metric(metric: "Measurement") -> Cells:
     value = None
     if metric.value is not None:
         value = float(metric.value)
@@ -220,7 +222,7 @@ def _metric(metric: Measurement) -> Cells:
     }
 
 
-def _check(check: RuleCheck) -> Cells:
+def _check(check: "RuleCheck") -> Cells:
     return {
         "rule": check.rule,
         "status": str(check.status),
@@ -229,7 +231,7 @@ def _check(check: RuleCheck) -> Cells:
     }
 
 
-def _windows(number: int, finding: Finding) -> list[Cells]:
+def _windows(number: int, finding: "Finding") -> list[Cells]:
     """Return a row for each window that shows a finding; a moment has the duration 0."""
     rows: list[Cells] = []
     for window in finding.evidence:
@@ -245,7 +247,7 @@ def _windows(number: int, finding: Finding) -> list[Cells]:
     return rows
 
 
-def _finding(number: int, finding: Finding) -> Cells:
+def _finding(number: int, finding: "Finding") -> Cells:
     return {
         "finding": number,
         "rule": finding.rule,
