@@ -1,6 +1,9 @@
 """Functions get the tables that they name: recorded ones, and what is made of them."""
 
+import gc
+import weakref
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
@@ -21,7 +24,7 @@ from tracekit.analysis.inject import (
 )
 from tracekit.analysis.result import Status
 from tracekit.analysis.rule import Severity
-from tracekit.base.errors import InputError, UsageError
+from tracekit.base.errors import InputError, TracekitError, UsageError
 from tracekit.base.recording import Provenance
 from tracekit.tables.tables import Tables
 
@@ -257,3 +260,17 @@ def test_a_whole_export_of_known_columns_is_passed(tmp_path: Path) -> None:
     assert not result.findings
     passed = {check.rule for check in result.checks if check.status is Status.PASSED}
     assert {"capture-truncated", "schema-drift"} <= passed
+
+
+def test_tables_are_freed_with_their_last_user() -> None:
+    given_tables = Given({"gpu_intervals": intervals([(0, 10), (20, 5)])}, Provenance())
+    for name in sorted(GIVEN):
+        with suppress(KeyError, Unavailable, TracekitError):
+            _ = given_tables[name]
+    living_tables = weakref.ref(given_tables)
+    gc.disable()
+    try:
+        del given_tables
+        assert living_tables() is None
+    finally:
+        gc.enable()

@@ -14,8 +14,10 @@ that started processes) and `profile_frames` (the frames of sampled stacks).
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import lru_cache
+from copy import copy
+from functools import lru_cache, partial
 from typing import Any
+from weakref import WeakMethod
 
 import pandas as pd
 
@@ -283,17 +285,21 @@ class Given(Mapping[str, Any]):
         }
         self._lost: dict[str, str] = {}
         recorded = round((provenance.duration or 0) * 1e9)
-        self._belief = Belief(self._find_recorded_table, recorded or None, self._find_creation_time)
+        # A method of its own would keep all tables until the next search for cycles.
+        find_creation_time = WeakMethod(self._find_creation_time)
+        self._belief = Belief(
+            partial(_frame, tables), recorded or None, lambda: _call_living(find_creation_time)
+        )
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._made:
             try:
                 self._made[name] = self._make(name)
             except (Unavailable, TracekitError) as reason:
-                self._made[name] = reason
+                self._made[name] = copy(reason)
         value = self._made[name]
         if isinstance(value, Exception):
-            raise value
+            raise copy(value)  # the traceback of one that is kept would keep its variables
         return value
 
     def __contains__(self, name: object) -> bool:
@@ -390,6 +396,13 @@ class Given(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+
+def _call_living(method: "WeakMethod[Callable[[], int | None]]") -> int | None:
+    living_method = method()
+    if living_method is None:
+        return None
+    return living_method()
 
 
 @lru_cache(maxsize=512)
