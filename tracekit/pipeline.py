@@ -5,7 +5,7 @@ A stage uses the other rooms by their faces, so that it imports those parts alon
 
 import logging
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import blake2b
@@ -287,9 +287,19 @@ def report(
         elif not result.provenance.redacted:
             result = result.redact(redact)
         progress("drawing the page")
-        page = pages.render(result, tables or tables_of(recording, is_lean=True), redact=redact)
+        run_tables = tables or tables_of(recording, is_lean=True)
+        _make_joined_tables(run_tables)
+        page = pages.render(result, run_tables, redact=redact)
         files.write_whole(recording.report_file, page.encode())
     return recording.report_file
+
+
+def _make_joined_tables(run_tables: "Tables") -> None:
+    """Make the joined tables that panels read, before other frames than theirs are held."""
+    for name in sorted(needed_tables()):
+        if tables_room.SCHEMAS[name].join is not None and name in run_tables:
+            with suppress(TracekitError):  # which the panel reports
+                run_tables.outline(name)
 
 
 _HAS_ROWS = "capture-empty"

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.intervals import IntervalSet, Times, Window, clip, spans
+from tracekit.analysis.intervals import EqualRuns, IntervalSet, Times, Window, clip, spans
 from tracekit.analysis.scope import Device, text_codes
 from tracekit.analysis.work_names import is_unnamed
 
@@ -127,9 +127,8 @@ def work_groups_table(gpu: Device, loop: Window, iterations: pd.DataFrame | None
     kernels, kernel_names = _number_kernels(gpu, work)
     places = _find_places(starts, iterations)
     rows: list[dict[str, object]] = []
-    numbers = pd.DataFrame({"channel": channels, "kernel": kernels})
-    for _, equal_rows in numbers.groupby(["channel", "kernel"], sort=True):
-        members = equal_rows.index.to_numpy(dtype=np.intp)
+    numbers = channels * len(kernel_names) + kernels
+    for members in EqualRuns.from_keys(numbers).list_rows():
         channel = int(channels[members[0]])
         kernel = int(kernels[members[0]])
         for cluster in _clusters(lengths[members]):

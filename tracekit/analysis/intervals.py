@@ -5,8 +5,9 @@ without length are ignored: they neither cover time nor split a gap.
 """
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -338,6 +339,15 @@ class EqualRuns:
         if self.order is None:
             return self.heads
         return self.order[self.heads]
+
+    def list_rows(self) -> Iterator[NDArray[np.intp]]:
+        """Yield the places of the rows of each group, ascending."""
+        run_bounds = np.append(self.heads, self.number)
+        for begin, end in pairwise(run_bounds.tolist()):
+            if self.order is None:
+                yield np.arange(begin, end)
+            else:
+                yield self.order[begin:end]
 
     def reduce(self, way: np.ufunc, values: Integers) -> Integers:
         """Return each group's values, reduced by a ufunc such as `np.minimum`."""

@@ -26,6 +26,10 @@ JUDGED = tuple(name for name in STAKES if name != "gpu_states")
 """Tables that findings use; the states of the device are only drawn."""
 
 
+_TIMED = ("gpu_intervals", "completions")
+"""Tables by whose rows the doubtful time is measured."""
+
+
 class Belief:
     """The belief in the tables of a recording.
 
@@ -151,7 +155,7 @@ class Belief:
             judge_numbers(tables["gpu_intervals"], tables["encoders"])
         for rows in tables.values():
             self._enter(rows)
-        return tables
+        return {name: self._examined[name] for name in tables}
 
     def _rows(self, name: str) -> ExaminedTable | None:
         """Read a table and judge its times; None without any."""
@@ -165,6 +169,9 @@ class Belief:
         return rows
 
     def _enter(self, rows: ExaminedTable) -> None:
+        """Report the breaches of a table; of one without any, no rows are held."""
+        if not rows.breaches and rows.table not in _TIMED:
+            rows = ExaminedTable.from_frame(rows.table, rows.frame.iloc[:0])
         self._examined[rows.table] = rows
         tables_losses.report(_loss_of(breach) for breach in rows.breaches)
 
