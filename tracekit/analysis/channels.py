@@ -11,7 +11,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.intervals import EqualRuns, IntervalSet, Times, Window, clip, spans
+from tracekit.analysis.intervals import (
+    EqualRuns,
+    IntervalSet,
+    Times,
+    Window,
+    choose_rows,
+    clip,
+    spans,
+)
 from tracekit.analysis.scope import Device, text_codes
 from tracekit.analysis.work_names import is_unnamed
 
@@ -174,7 +182,7 @@ def _of_loop(gpu: Device, loop: Window) -> tuple[pd.DataFrame, NDArray[np.intp],
     work = gpu.target_intervals[read_columns]
     if in_loop.all():
         return work, codes, names
-    return work[in_loop], codes[in_loop], names
+    return choose_rows(work, in_loop), codes[in_loop], names
 
 
 def _length(work: IntervalSet) -> int:

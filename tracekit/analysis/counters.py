@@ -335,17 +335,15 @@ def highest(
     """Return the counter with the highest share of these kinds and groups; None without any."""
     is_of_kinds = counter_means["kind"].isin(list(kinds))
     is_of_groups = counter_means["group"].isin(list(groups))
-    matches = is_of_kinds & is_of_groups
-    has_share = counter_means["share"].notna()
-    counter_rows = counter_means[matches & has_share]
-    if counter_rows.empty:
+    shares = counter_means["share"].to_numpy(np.float64, na_value=np.nan)
+    matches = is_of_kinds & is_of_groups & ~np.isnan(shares)
+    places = np.flatnonzero(matches)
+    if not places.size:
         return None
-    highest_place = int(counter_rows["share"].to_numpy().argmax())
-    row = counter_rows.iloc[highest_place]
-    group = Group(row["group"])
-    name = str(row["counter"])
-    share = float(row["share"])
-    return Load(name, share, group)
+    highest_place = int(places[shares[places].argmax()])
+    group = Group(counter_means["group"].iloc[highest_place])
+    name = str(counter_means["counter"].iloc[highest_place])
+    return Load(name, float(shares[highest_place]), group)
 
 
 def bandwidth(counter_means: pd.DataFrame, machine: Machine) -> Load | None:

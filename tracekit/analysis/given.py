@@ -175,7 +175,7 @@ def losses_of_used(
     """
     for name in sorted(table_names):
         with suppress(KeyError, TracekitError):  # recorded as a loss
-            _ = tables[name]
+            tables.outline(name)
     return tables.list_losses(more)
 
 

@@ -174,7 +174,8 @@ def marked_window(phases: pd.DataFrame | None) -> Window | None:
     """Return the phase `steady` of the table `phases`; None without one."""
     if phases is None:
         return None
-    return _window_of(phases[phases["name"] == "steady"], "the steady window")
+    is_steady = (phases["name"] == "steady").to_numpy(np.bool_, na_value=False)
+    return _window_of(choose_rows(phases, is_steady), "the steady window")
 
 
 def steady_window(phases: pd.DataFrame | None, frame: pd.DataFrame) -> Window | None:

@@ -28,7 +28,7 @@ from tracekit.analysis.repetition import (
     find_structure,
     make_iterations,
 )
-from tracekit.analysis.scope import Device, Targets, own_rows, steady_steps
+from tracekit.analysis.scope import Device, Recorded, Targets, own_rows, steady_steps
 from tracekit.analysis.structure import FEWEST, OF_WORK, begins_of, reported_ends
 from tracekit.analysis.upkeep import of_the_service, wirings
 from tracekit.base import units
@@ -96,7 +96,7 @@ def iterations_table(structure: Structure) -> pd.DataFrame:
     An iteration ends at the start of the next one, or when all of its work is reported complete if
     the next was not requested. Without enough repetitions the table has no rows.
     """
-    return structure.iterations
+    return Recorded(structure.iterations)
 
 
 def quiet_limit(starts: Times) -> float:
@@ -123,7 +123,7 @@ def _find_host_work(
     if events is not None:
         parts.append(IntervalSet.from_spans(*spans(wirings(events))))
     if samples is not None:
-        target_samples = samples[samples["target"]]
+        target_samples = own_rows(samples)
         times = target_samples["time"].to_numpy(dtype=np.int64)
         lengths = target_samples["weight"].fillna(0).to_numpy(dtype=np.int64)
         parts.append(IntervalSet.from_spans(times, times + lengths))

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Remedy, Unavailable
-from tracekit.analysis.intervals import Times, Window
+from tracekit.analysis.intervals import Times, Window, spans
 from tracekit.analysis.scope import Targets, of_target
 from tracekit.analysis.trends import balance_pairs
 
@@ -116,12 +116,16 @@ def trend(memory_levels: list[MemoryLevels], window: Window) -> Trend:
 
 
 def _read_allocated_levels(rows: pd.DataFrame) -> MemoryLevels:
-    sized_rows = rows.dropna(subset=["size"])
-    starts = sized_rows["start"].to_numpy(dtype=np.int64)
-    known_durations = sized_rows["duration"].fillna(0)
-    lengths = known_durations.to_numpy(dtype=np.int64)
-    sizes = sized_rows["size"].to_numpy(dtype=np.int64)
-    return MemoryLevels("allocated_sizes", "memory of the GPU", starts, starts + lengths, sizes)
+    has_size = rows["size"].notna().to_numpy()
+    starts, ends = spans(rows)
+    sizes = rows["size"].to_numpy(dtype=np.int64, na_value=0)
+    return MemoryLevels(
+        "allocated_sizes",
+        "memory of the GPU",
+        starts[has_size],
+        ends[has_size],
+        sizes[has_size],
+    )
 
 
 def _read_resident_levels(rows: pd.DataFrame) -> MemoryLevels:

@@ -36,7 +36,7 @@ def of_target(frame: pd.DataFrame, targets: Targets) -> pd.DataFrame:
 
 
 class Recorded(pd.DataFrame):
-    """An immutable table of the recording: its target's rows are selected once."""
+    """An immutable table: its target's rows, and its steady steps, are selected once."""
 
     @cached_property
     def target_rows(self) -> pd.DataFrame:

@@ -528,10 +528,14 @@ def _handed_out(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _losses_table(losses: Iterable[Loss]) -> pd.DataFrame:
     """Return losses as the table `losses`: a row for each, with its sentence."""
-    rows = [vars(row) for row in rows_of(losses)]
-    dtypes = {column.name: dtype_of(column.kind) for column in SCHEMAS[LOSSES].columns}
-    frame = pd.DataFrame(rows, columns=list(dtypes))
-    return frame.astype(dtypes)
+    rows = rows_of(losses)
+    columns: dict[str, Any] = {}
+    for column in SCHEMAS[LOSSES].columns:
+        cells = [getattr(row, column.name) for row in rows]
+        columns[column.name] = pd.Series(
+            cells, dtype=pd.api.types.pandas_dtype(dtype_of(column.kind))
+        )
+    return pd.DataFrame(columns)
 
 
 def _name_tables(tables: Sequence[Listed]) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -94,7 +95,8 @@ def _join_pieces(pieces: GapPieces, columns: dict[str, tuple[Codes, list[str]]])
     last_pieces = piece_bounds[1:] - 1
     starts = pieces.start[first_pieces]
     durations = pieces.end[last_pieces] - starts
-    table = pd.DataFrame({"start": starts, "duration": durations, "gap": pieces.gap[first_pieces]})
+    cells: dict[str, Any] = {"start": starts, "duration": durations}
+    cells["gap"] = pieces.gap[first_pieces]
     for name, (codes, names) in columns.items():
-        table[name] = pd.Categorical.from_codes(codes[first_pieces], pd.Index(names))
-    return table
+        cells[name] = pd.Categorical.from_codes(codes[first_pieces], pd.Index(names))
+    return pd.DataFrame(cells)

@@ -26,10 +26,11 @@ def of_buffer(
 
     It is NEVER without one; `times` has a moment for each of the rows, or NEVER.
     """
-    has_buffer = rows["command_buffer"].notna().to_numpy()
-    has_time = has_buffer & (times != NEVER)
-    ids = rows["command_buffer"].to_numpy(dtype=np.uint64, na_value=0)
-    work_ids = work["command_buffer"].to_numpy(dtype=np.uint64, na_value=0)
+    buffers = rows["command_buffer"]
+    has_time = buffers.notna().to_numpy() & (times != NEVER)
+    ids = buffers.to_numpy(dtype=np.uint64, na_value=0)
+    work_buffers = work["command_buffer"]
+    work_ids = work_buffers.to_numpy(dtype=np.uint64, na_value=0)
     groups = EqualRuns.from_keys(ids[has_time])
     choose = np.minimum if best == "min" else np.maximum
     best_times = groups.reduce(choose, times[has_time])
@@ -44,7 +45,7 @@ def of_buffer(
     run_bounds = np.append(heads, work_ids.size)
     run_lengths = np.diff(run_bounds)
     values = np.repeat(moments, run_lengths)
-    return np.where(work["command_buffer"].notna(), values, NEVER)
+    return np.where(work_buffers.notna(), values, NEVER)
 
 
 @dataclass(frozen=True)

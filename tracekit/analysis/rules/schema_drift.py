@@ -27,19 +27,17 @@ def schema_drift(losses: pd.DataFrame | None, provenance: Provenance) -> Finding
     """
     if losses is None:
         raise NotApplicable("the tables were not read from exports.")
-    losses_by_flaw = {flaw: losses[losses["flaw"] == flaw.value] for flaw in Flaw}
-    changed = losses_by_flaw[Flaw.CHANGED]
+    changed = _of_flaw(losses, Flaw.CHANGED)
     nulled = changed["table"].fillna("") != ""
     null_texts = changed.loc[nulled, "text"]
-    unreadable_texts = losses_by_flaw[Flaw.UNREADABLE]["text"]
+    unreadable_texts = _of_flaw(losses, Flaw.UNREADABLE)["text"]
+    lacking = _of_flaw(losses, Flaw.LACKING)
     lost_texts = [
-        *map(
-            _nulls, *(losses_by_flaw[Flaw.LACKING][name] for name in ("table", "schema", "column"))
-        ),
+        *map(_nulls, lacking["table"], lacking["schema"], lacking["column"]),
         *null_texts,
         *unreadable_texts,
     ]
-    unknown_texts = losses_by_flaw[Flaw.UNKNOWN]["text"]
+    unknown_texts = _of_flaw(losses, Flaw.UNKNOWN)["text"]
     kept_texts = changed.loc[~nulled, "text"]
     new = [*unknown_texts, *kept_texts]
     if lost_texts:
@@ -58,7 +56,11 @@ def schema_drift(losses: pd.DataFrame | None, provenance: Provenance) -> Finding
             severity=Severity.NOTE,
         )
     if not lost_texts and not new:
-        _require_whole(losses_by_flaw[Flaw.DAMAGED], provenance)
+        _require_whole(_of_flaw(losses, Flaw.DAMAGED), provenance)
+
+
+def _of_flaw(losses: pd.DataFrame, flaw: Flaw) -> pd.DataFrame:
+    return losses[losses["flaw"] == flaw.value]
 
 
 def _require_whole(damaged: pd.DataFrame, provenance: Provenance) -> None:
