@@ -35,7 +35,7 @@ BUDGETS: dict[str, tuple[int, tuple[str, ...]]] = {
 REPEATED_BUDGETS: dict[str, tuple[int, tuple[str, ...]]] = {
     "query 'select count(*) from gpu_intervals' RUN": (
         66,
-        (*PANDAS, *PAGES, "sqlalchemy", "psutil"),
+        (*READERS, *PAGES, "sqlalchemy", "psutil"),
     ),
     "compare RUN RUN": (75, (*READERS, *PAGES, *STORES, "psutil")),
     "nightly gate RUN RUN": (96, (*FRAMES, *PAGES, *STORES)),

@@ -193,7 +193,7 @@ def _capture(plan: Plan, recording: Recording, progress: Progress, timeouts: Fra
 def _open_tables(recording: Recording) -> None:
     """Let later stages read the tables of the capture; note why, if it cannot be read."""
     try:
-        tables.leave_in_place(recording.gputrace, recording.exports)
+        tables.of_bundle.leave_in_place(recording.gputrace, recording.exports)
     except InputError as error:
         _warn(recording, f"The capture cannot be read: {error.message}")
 

@@ -43,8 +43,7 @@ from tracekit.tables import (
     DirectNote,
     TocRun,
     captures,
-    leave_in_place,
-    losses_of_run,
+    of_bundle,
     toc,
     xcode_counters,
 )
@@ -74,7 +73,7 @@ def describe_origin(
         return replace(provenance, warnings=(*run_warnings, unknown))
     note = DirectNote.read(recording.exports)
     if note is not None:
-        losses = losses_of_run(note.path(recording.exports), run.number)
+        losses = of_bundle.losses_of_run(note.path(recording.exports), run.number)
         run_warnings = (*run_warnings, *tables_losses.sentences(losses))
     recorder_version = ""
     if run.instruments_version:
@@ -210,7 +209,7 @@ class _Import:
         with _importing(recording):
             unpack_warnings = self._place(bundle, recording.gputrace, unpacking.unpack_capture)
             self.progress("opening the capture")
-            leave_in_place(recording.gputrace, recording.exports, self.include)
+            of_bundle.leave_in_place(recording.gputrace, recording.exports, self.include)
             capture = captures.open_capture(recording.gputrace)
             tables_losses.report(capture.losses, read=False)
             losses = tables_losses.sentences(capture.losses)
@@ -301,7 +300,7 @@ def open_tables(
 ) -> tuple[str, ...]:
     """Read a bundle's tables directly if possible; otherwise export them with xctrace."""
     try:
-        leave_in_place(recording.bundle, recording.exports)
+        of_bundle.leave_in_place(recording.bundle, recording.exports)
     except InputError as error:
         if find_xctrace() is None:
             raise

@@ -4,7 +4,9 @@ from . import comparing as comparing
 from . import convert as convert
 from . import exports as exports
 from . import labels as labels
+from . import lazy as lazy
 from . import losses as losses
+from . import of_bundle as of_bundle
 from . import run_keys as run_keys
 from . import schemas as schemas
 from . import toc as toc
@@ -29,8 +31,6 @@ from .losses import Loss as Loss
 from .losses import Severity as Severity
 from .normalize import owner as owner
 from .notes import DirectNote as DirectNote
-from .of_bundle import leave_in_place as leave_in_place
-from .of_bundle import losses_of_run as losses_of_run
 from .of_bundle import tables_of_bundle as tables_of_bundle
 from .place import Choice as Choice
 from .schema import ColumnKind as ColumnKind

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from tracekit.base import InputError
 from tracekit.tables.joins import Joined, Match, distinct, match
-from tracekit.tables.lazy import pd
+from tracekit.tables.lazy import np, pd
 
 _KEY = "command_buffer"
 _OWNER = ("process", "pid", "target")

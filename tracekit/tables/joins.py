@@ -5,16 +5,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass
-from typing import Any, TypeVar, get_args
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from tracekit.base import InputError
-from tracekit.tables.lazy import pd
+from tracekit.tables.lazy import np, pd
 from tracekit.tables.losses import Flaw, Loss
 from tracekit.tables.normalize import dtype_of
 from tracekit.tables.schema import ColumnKind, Schema
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -77,9 +79,6 @@ def conform_table(joined: Joined, schema: Schema) -> pd.DataFrame:
             if name not in columns:
                 columns[name] = values.set_axis(index)
     return pd.DataFrame(columns, index=index)
-
-
-Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
+from tracekit.tables.lazy import np, pa, pc, pd
 
-from tracekit.tables.lazy import pc, pd
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 UNLABELLED = "unlabelled"
 

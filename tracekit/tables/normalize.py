@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any, NamedTuple
-
-import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracekit.base import InputError
 from tracekit.tables.drift import DriftError
 from tracekit.tables.labels import kernels_of
-from tracekit.tables.lazy import pd
+from tracekit.tables.lazy import np, pa, pd
 from tracekit.tables.losses import Flaw, Loss
 from tracekit.tables.schema import Column, ColumnKind, Schema, SchemaSource
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _NONE = 2**64 - 1
 _LARGEST_SIGNED = 2**63 - 1

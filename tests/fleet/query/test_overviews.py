@@ -47,7 +47,7 @@ def test_the_origin_of_a_run_is_in_columns(run: Any, ask: Any) -> None:
     assert (row["target_name"], row["target_pid"], row["seconds"]) == ("python3", 7, 1.5)
     assert row["git_commit"] is None
     assert "private" not in str(row)
-    assert list(row) == overviews.RUNS.names
+    assert list(row) == overviews.schema_of("runs").names
 
 
 def test_findings_have_their_savings_in_nanoseconds(analyzed: Any, ask: Any) -> None:

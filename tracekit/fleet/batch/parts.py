@@ -7,6 +7,8 @@ of the old one, so that a process that is killed leaves each row once. Nobody el
 the folder meanwhile.
 """
 
+from __future__ import annotations
+
 import logging
 import os
 import shutil
@@ -18,10 +20,9 @@ from typing import Any
 from uuid import uuid4
 
 import msgspec
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tracekit.base import RecordingError, documents
+from tracekit.tables.lazy import pa, pq
 
 _log = logging.getLogger(__name__)
 _PART = "part-"

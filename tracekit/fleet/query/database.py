@@ -4,6 +4,8 @@ A question cannot change the settings. Everything that may take long runs on a t
 that an interrupt reaches it.
 """
 
+from __future__ import annotations
+
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,12 +13,11 @@ from pathlib import Path
 from typing import BinaryIO, Literal, TypeVar
 
 import duckdb
-import pyarrow as pa
-import pyarrow.parquet as pq
 from duckdb.sqltypes import DuckDBPyType
 
 from tracekit.base import InputError, UsageError, streams
 from tracekit.tables import labels
+from tracekit.tables.lazy import pa, pq
 
 Form = Literal["parquet", "csv", "json", "arrow"]
 FORMS: Mapping[str, Form] = {
@@ -121,6 +122,16 @@ class QueryDatabase:
         self.connection.register(f"{name}_given", content)
         self.connection.execute(f"CREATE TABLE {name} AS FROM {name}_given")
         self.connection.unregister(f"{name}_given")
+
+    def read_metadata(self, file: Path, name: str) -> bytes:
+        """Return an entry of the metadata of a Parquet file; empty if it is not there."""
+        entry = f"key = CAST({text(name)} AS BLOB)"
+        values = self.connection.execute(
+            f"SELECT value FROM parquet_kv_metadata({text(str(file))}) WHERE {entry}"
+        )
+        for [value] in values.fetchall():
+            return value
+        return b""
 
     def waiting(self, work: Callable[[], _T]) -> _T:
         """Do work on DuckDB's thread, and return its result; an interrupt ends it.

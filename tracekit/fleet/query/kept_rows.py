@@ -9,6 +9,8 @@ A folder of kept rows belongs to the paths that were asked. A question may read 
 these, so it can read all rows that lie there.
 """
 
+from __future__ import annotations
+
 import io
 import logging
 import os
@@ -18,13 +20,13 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 
+import duckdb
 import msgspec
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tracekit.base import RecordingError, documents, files
+from tracekit.fleet.query.database import QueryDatabase
 from tracekit.tables import Flaw, Loss
+from tracekit.tables.lazy import np, pa, pq
 
 _log = logging.getLogger(__name__)
 NUMBER = "_run"
@@ -32,7 +34,7 @@ NUMBER = "_run"
 ROW_GROUP = 122_880  # rows; one thread of DuckDB takes so many at a time
 MOST_ROWS = 1_000_000  # of a run whose rows are kept
 _MOST_BYTES = 2 << 30  # of all kept rows; folders that were not asked for longest go first
-_METADATA = b"tracekit.runs"
+_METADATA = "tracekit.runs"
 _FOLDER = "rows"
 
 
@@ -80,7 +82,7 @@ class _SharedRows:
     """Rows of one schema that will share a file."""
 
     runs: list[KeptRun] = field(default_factory=list[KeptRun])
-    tables: list[pa.Table] = field(default_factory=list[pa.Table])
+    tables: list[pa.Table] = field(default_factory=list["pa.Table"])
     row_count: int = 0
 
     def add(self, runs: Sequence[KeptRun], table: pa.Table) -> None:
@@ -103,19 +105,23 @@ class KeptRows:
         self.has_dead_rows = False
         """Whether rows lie here that nobody can ask for any more."""
 
-    def find(self, keys: Sequence[str], workshop: Path) -> tuple[dict[str, KeptRun], list[Path]]:
+    def find(
+        self, keys: Sequence[str], database: QueryDatabase
+    ) -> tuple[dict[str, KeptRun], list[Path]]:
         """Return the runs with these keys whose rows are kept, by key, and files of their rows.
 
-        The files lie in `workshop`, where no other process removes them, and hold no other rows.
+        The files lie in the database's folder, where no other process removes them, and hold no
+        other rows.
         """
         asked_keys = set(keys)
         kept_runs: dict[str, KeptRun] = {}
         lent_files: list[Path] = []
         numbers: set[int] = set()
         for file, content in self._read_files():
+            lent_file = database.workshop / f"{self._folder.name}.kept.{file.name}"
             try:
-                part = _RowPart(file, _read_runs(file, content))
-            except (ValueError, pa.ArrowException, msgspec.MsgspecError) as error:
+                part = _RowPart(file, _read_runs(file, content, database))
+            except (ValueError, duckdb.Error, msgspec.MsgspecError) as error:
                 _log.info("%s is made again: %s", file, error)
                 self._outdated.append(_RowPart(file, ()))
                 continue
@@ -130,7 +136,6 @@ class KeptRows:
             kept_runs.update((run.key, run) for run in asked_runs)
             self.has_dead_rows |= len(asked_runs) < len(part.runs)
             if any(run.has_table for run in asked_runs):
-                lent_file = workshop / f"{self._folder.name}.kept.{len(lent_files)}.parquet"
                 _lend(part, content, asked_runs, lent_file)
                 lent_files.append(lent_file)
         self.has_dead_rows |= bool(self._outdated)
@@ -219,18 +224,29 @@ def _lend(part: _RowPart, content: bytes, runs: Sequence[KeptRun], target: Path)
         table = pq.read_table(io.BytesIO(content))
         pq.write_table(_select_rows(table, part, runs).replace_schema_metadata(), target)
         return
+    _link(part.file, content, target)
+
+
+def _link(file: Path, content: bytes, target: Path) -> None:
+    """Put a file at a place, by a link if that can be."""
     try:
-        os.link(part.file, target)
+        os.link(file, target)
     except OSError:
         target.write_bytes(content)
 
 
-def _read_runs(file: Path, content: bytes) -> tuple[KeptRun, ...]:
+def _read_runs(file: Path, content: bytes, database: QueryDatabase) -> tuple[KeptRun, ...]:
     """Return the runs of a file, whose name is the digest of its content; ValueError if not."""
     if _digest(content) != file.stem:
         raise ValueError("its content is not that which was written")
-    metadata = pq.read_schema(io.BytesIO(content)).metadata or {}
-    return documents.decode_json(metadata.get(_METADATA, b""), tuple[KeptRun, ...])
+    # It may hold rows of other runs, so it must be gone before a question is answered.
+    copy = database.workshop / "runs.parquet"
+    _link(file, content, copy)
+    try:
+        runs = database.read_metadata(copy, _METADATA)
+    finally:
+        copy.unlink()
+    return documents.decode_json(runs, tuple[KeptRun, ...])
 
 
 def _digest(content: bytes | memoryview) -> str:

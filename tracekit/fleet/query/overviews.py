@@ -1,15 +1,17 @@
 """Each run or batch as rows: its provenance, its metrics, its findings."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
 
 from tracekit import analysis
 from tracekit.base import Provenance, Recording, RecordingError
 from tracekit.fleet.query.database import text, texts
 from tracekit.fleet.query.sources import AskedBatch, AskedRun
+from tracekit.tables.lazy import pa
 
 if TYPE_CHECKING:
     from tracekit.analysis import Finding, Measurement, Result, RuleCheck
@@ -41,48 +43,53 @@ def parquet(files: Sequence[Path]) -> str:
 
 
 Cells = dict[str, Any]
-_KINDS: dict[str, pa.DataType] = {
-    **dict.fromkeys(("gpu_cores", "memory", "target_pid", "saving"), pa.int64()),
-    **dict.fromkeys(("finding", "start", "duration"), pa.int64()),
-    **dict.fromkeys(("seconds", "value", "saving_per_token"), pa.float64()),
-    "parameters": pa.map_(pa.string(), pa.string()),
-    "warnings": pa.list_(pa.string()),
-}
-
-
-def _schema(*columns: str) -> pa.Schema:
-    """Return the run's name and path, and more columns; without a kind a column is a text."""
-    names = ("run", "run_path", *columns)
-    typed_columns = [(name, _KINDS.get(name, pa.string())) for name in names]
-    return pa.schema(typed_columns)
-
-
 # One row for each run: its state and its provenance.
-RUNS = _schema(
+_OF_RUNS = (
     *("state", "error", "created", "started", "seconds", "recorder", "recorder_version"),
     *("template", "method", "workload", "parameters", "device", "chip", "model", "gpu_cores"),
     *("system", "os", "memory", "mlx", "git_commit", "tracekit", "target_name", "target_pid"),
     "warnings",
 )
-SCHEMAS: Mapping[str, pa.Schema] = {
-    "runs": RUNS,
-    "metrics": _schema("metric", "value", "unit", "better", "reason"),
-    "findings": _schema(
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "runs": _OF_RUNS,
+    "metrics": ("metric", "value", "unit", "better", "reason"),
+    "findings": (
         *("finding", "rule", "severity", "cause", "lever", "message", "advice"),
         *("saving", "saving_per_token", "within"),
     ),
-    "evidence": _schema("finding", "rule", "of_table", "start", "duration", "note"),
-    "checks": _schema("rule", "status", "reason", "remedy"),
+    "evidence": ("finding", "rule", "of_table", "start", "duration", "note"),
+    "checks": ("rule", "status", "reason", "remedy"),
 }
-IN_BATCHES = ("runs", "metrics", "findings")
-"""The overviews that a batch keeps; its windows and checks are not stored."""
+"""The columns of each overview, after those that identify the run."""
+
+
+def schema_of(name: str) -> pa.Schema:
+    """Return the columns of an overview, with those that identify the run."""
+    identity = [("run", pa.string()), ("run_path", pa.string())]
+    return pa.schema([*identity, *without_identity(name)])
 
 
 def without_identity(name: str) -> pa.Schema:
     """Return the columns of an overview without those that identify the run."""
-    first, second, *fields = SCHEMAS[name]
-    assert (first.name, second.name) == ("run", "run_path")
-    return pa.schema(fields)
+    kinds = _list_kinds()
+    typed_columns = [(column, kinds.get(column, pa.string())) for column in COLUMNS[name]]
+    return pa.schema(typed_columns)
+
+
+@cache
+def _list_kinds() -> dict[str, pa.DataType]:
+    """Return the types of the columns that are not texts."""
+    return {
+        **dict.fromkeys(("gpu_cores", "memory", "target_pid", "saving"), pa.int64()),
+        **dict.fromkeys(("finding", "start", "duration"), pa.int64()),
+        **dict.fromkeys(("seconds", "value", "saving_per_token"), pa.float64()),
+        "parameters": pa.map_(pa.string(), pa.string()),
+        "warnings": pa.list_(pa.string()),
+    }
+
+
+IN_BATCHES = ("runs", "metrics", "findings")
+"""The overviews that a batch keeps; its windows and checks are not stored."""
 
 
 def rows_of(name: str, recording: Recording) -> list[Cells]:
@@ -95,7 +102,7 @@ def rows_of(name: str, recording: Recording) -> list[Cells]:
     return _rows_of_result(name, analysis.Result.load(recording.result_file))
 
 
-def _rows_of_result(name: str, result: "Result") -> list[Cells]:
+def _rows_of_result(name: str, result: Result) -> list[Cells]:
     """Return the rows of a result in an overview; findings are numbered from 1 by their rank."""
     ranked_findings = list(enumerate(result.findings, start=1))
     match name:
@@ -183,7 +190,7 @@ def _run(recording: Recording, provenance: Provenance) -> Cells:
         cells[name] = getattr(provenance, name) or None
     for name in ("chip", "model", "gpu_cores", "system", "os", "memory", "mlx"):
         fact = provenance.machine.get(name)
-        cells[name] = _fit_type(RUNS.field(name).type, fact)
+        cells[name] = _fit_type(_list_kinds().get(name), fact)
     if provenance.targets:
         target = provenance.targets[0]
         cells["target_name"] = target.name
@@ -200,16 +207,16 @@ def _state_of(recording: Recording, provenance: Provenance) -> tuple[str, str]:
     return "not analyzed", ""
 
 
-def _fit_type(kind: pa.DataType, value: Any) -> Any:
+def _fit_type(kind: pa.DataType | None, value: Any) -> Any:
     """Return a fact of a machine, which a file states in any type; None if it does not fit."""
-    if value is not None and pa.types.is_string(kind):
+    if value is not None and kind is None:
         return str(value)
     if isinstance(value, int):
         return value
     return None
 
 
-def _metric(metric: "Measurement") -> Cells:
+def _metric(metric: Measurement) -> Cells:
     value = None
     if metric.value is not None:
         value = float(metric.value)
@@ -222,7 +229,7 @@ def _metric(metric: "Measurement") -> Cells:
     }
 
 
-def _check(check: "RuleCheck") -> Cells:
+def _check(check: RuleCheck) -> Cells:
     return {
         "rule": check.rule,
         "status": str(check.status),
@@ -231,7 +238,7 @@ def _check(check: "RuleCheck") -> Cells:
     }
 
 
-def _windows(number: int, finding: "Finding") -> list[Cells]:
+def _windows(number: int, finding: Finding) -> list[Cells]:
     """Return a row for each window that shows a finding; a moment has the duration 0."""
     rows: list[Cells] = []
     for window in finding.evidence:
@@ -247,7 +254,7 @@ def _windows(number: int, finding: "Finding") -> list[Cells]:
     return rows
 
 
-def _finding(number: int, finding: "Finding") -> Cells:
+def _finding(number: int, finding: Finding) -> Cells:
     return {
         "finding": number,
         "rule": finding.rule,

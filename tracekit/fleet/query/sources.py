@@ -1,5 +1,7 @@
 """The runs, batches and bundles that paths lead to, each with a unique name."""
 
+from __future__ import annotations
+
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -8,9 +10,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tracekit import pipeline
 from tracekit import tables as tables_room
@@ -27,6 +26,7 @@ from tracekit.fleet.batch import parts
 from tracekit.record import Progress
 from tracekit.tables import Severity, is_bundle
 from tracekit.tables import losses as tables_losses
+from tracekit.tables.lazy import pa, pq
 
 if TYPE_CHECKING:
     from tracekit.fleet.batch.results import BatchRow
@@ -67,10 +67,10 @@ class AskedBatch:
 
     def table(self, name: str) -> list[Path]:
         """Return the files of a normalized table, of one recording each or of many."""
-        return _find_readable(self.path / "tables" / name)
+        return _find_readable(self.path / "tables" / name, pq.read_metadata)
 
     @cached_property
-    def recordings(self) -> "list[BatchRow]":
+    def recordings(self) -> list[BatchRow]:
         """Every recording by the name that it has here: its key, its state and its error."""
         from tracekit.fleet.batch.results import Results  # noqa: PLC0415  few ask a batch
 
@@ -81,8 +81,8 @@ class AskedBatch:
         return rows
 
 
-def _find_readable(folder: Path, read: Callable[[Path], object] = pq.read_metadata) -> list[Path]:
-    """Return the files of a folder that are Parquet to their end, or that `read` can read."""
+def _find_readable(folder: Path, read: Callable[[Path], object]) -> list[Path]:
+    """Return the files of a folder that `read` can read."""
     readable_files: list[Path] = []
     for file in parts.find_files(folder):
         with suppress(OSError, pa.ArrowException):

@@ -5,15 +5,14 @@ parts that the question needs, so that memory stays bounded. Rows that an earlie
 taken from `kept_rows`.
 """
 
+from __future__ import annotations
+
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tracekit import analysis
 from tracekit import tables as tables_room
@@ -41,6 +40,7 @@ from tracekit.tables import (
     schemas,
 )
 from tracekit.tables import losses as tables_losses
+from tracekit.tables.lazy import pa, pq
 
 _NAMED = 12  # runs of one sentence, and sentences
 _UNION = " UNION ALL BY NAME "
@@ -117,7 +117,7 @@ def no_table(name: str, there: Collection[str]) -> UsageError:
 
 GAPS = "gaps"
 """The table of gaps, which the analysis derives from other tables of a run."""
-NAMES = (*overviews.SCHEMAS, overviews.RESULTS, GAPS, *SCHEMAS)
+NAMES = (*overviews.COLUMNS, overviews.RESULTS, GAPS, *SCHEMAS)
 _GAPS_COME_FROM = "gpu_intervals"
 _HINT_OF_GAPS = "They are derived from GPU work of the target: look at `gpu_intervals`."
 View = tuple[str, int, list[str]]  # its name, how many runs have it, its columns
@@ -140,6 +140,9 @@ class _RunRows:
 _Read = Callable[[str, AskedRun], _RunRows]
 
 
+_KeptRows = tuple[KeptRun, "pa.Table"]
+
+
 @dataclass
 class _Reading:
     """The runs that a question reads, on their way to the kept rows."""
@@ -148,7 +151,9 @@ class _Reading:
     kept_runs: dict[str, KeptRun]
     keys: Mapping[AskedRun, str]
     opener: Opener
-    _waiting: list[tuple[KeptRun, pa.Table]] = field(default_factory=list[tuple[KeptRun, pa.Table]])
+    _waiting: list[tuple[KeptRun, pa.Table]] = field(
+        default_factory=list[tuple[KeptRun, "pa.Table"]]
+    )
     _row_count: int = 0
 
     def add(self, run: AskedRun, rows: _RunRows) -> None:
@@ -189,7 +194,7 @@ class Views:
         name = name.lower()
         if name not in NAMES:
             raise no_table(name, NAMES)
-        if name in overviews.SCHEMAS:
+        if name in overviews.COLUMNS:
             self._make_overview(name)
             return
         if name == overviews.RESULTS:
@@ -236,21 +241,21 @@ class Views:
             for batch in self.sources.batches:
                 words = f" is left out: a batch does not keep its {name}."
                 self.omissions.note(name, batch.path.name, words)
-        self.database.table(f"no_{name}", overviews.SCHEMAS[name].empty_table())
+        self.database.table(f"no_{name}", overviews.schema_of(name).empty_table())
         selects = self._select_runs(name, self._read_overview)
         if name != "runs":
             self._note_failed_recordings(name)
         of_batches = overviews.of_batches(name, self.sources.batches)
         return [f"FROM no_{name}", *selects, *of_batches]
 
-    def _select_runs(self, name: str, read: "_Read") -> list[str]:
+    def _select_runs(self, name: str, read: _Read) -> list[str]:
         """Return queries for the rows of all runs, and note the runs that lack them.
 
         Rows that an earlier question found are taken from there; others are read, and are kept.
         """
         store = KeptRows(self.sources.paths, name)
         ignored = run_keys.RESULTS
-        if name in overviews.SCHEMAS:
+        if name in overviews.COLUMNS:
             ignored = frozenset()
         keys: dict[AskedRun, str] = {}
         for run in self.sources.runs:
@@ -258,7 +263,7 @@ class Views:
                 run.path, f"{self.opener.number}", is_bundle=run.is_bundle, ignored=ignored
             )
         asked_keys = [key for key in keys.values() if key]
-        kept_runs, kept_files = store.find(asked_keys, self.database.workshop)
+        kept_runs, kept_files = store.find(asked_keys, self.database)
         kept_by_run: dict[AskedRun, KeptRun] = {}
         unread_runs: list[AskedRun] = []
         for run, key in keys.items():
@@ -325,7 +330,7 @@ class Views:
         return file
 
     def _each_table(
-        self, name: str, runs: Sequence[AskedRun], read: "_Read", reading: "_Reading"
+        self, name: str, runs: Sequence[AskedRun], read: _Read, reading: _Reading
     ) -> Iterator[pa.Table]:
         """Yield the table of each run that has it, with the columns that identify the run."""
         for number, run in enumerate(runs, start=1):
@@ -346,7 +351,7 @@ class Views:
         for words, flaw in omissions:
             self.omissions.note(name, run.name, words, flaw)
 
-    def _read_table(self, name: str, run: AskedRun) -> "_RunRows":
+    def _read_table(self, name: str, run: AskedRun) -> _RunRows:
         """Read a table of a run, and the words on its losses."""
         with tables_losses.collecting() as ledger:
             try:
@@ -367,14 +372,14 @@ class Views:
                 omissions.append((f": {sentence}", flaw))
         return _RunRows(table, tuple(omissions))
 
-    def _read_overview(self, name: str, run: AskedRun) -> "_RunRows":
+    def _read_overview(self, name: str, run: AskedRun) -> _RunRows:
         """Read the rows of a run, and report the losses of its import."""
         with tables_losses.collecting() as ledger:
             rows = self._read_rows(name, run)
         tables_losses.report(ledger.losses, read=False)
         return replace(rows, losses=ledger.losses)
 
-    def _read_rows(self, name: str, run: AskedRun) -> "_RunRows":
+    def _read_rows(self, name: str, run: AskedRun) -> _RunRows:
         """Read the rows of a run; `runs` has a row with the error of a run that is unreadable."""
         schema = overviews.without_identity(name)
         try:
@@ -463,8 +468,8 @@ def _counts(
 
 
 def _views(asked_sources: Sources, counts: Counter[str]) -> Iterator[View]:
-    for name, schema in overviews.SCHEMAS.items():
-        yield name, counts[name], schema.names
+    for name in overviews.COLUMNS:
+        yield name, counts[name], overviews.schema_of(name).names
     if asked_sources.batches:
         from tracekit.fleet.batch.results import ROW_SCHEMA  # noqa: PLC0415  few ask a batch
 
