@@ -78,11 +78,10 @@ def inject(
     arguments: dict[str, Any] = {}
     judges_damage = losses.LOSSES in asked_tables(function)
     explain_loss: Callable[[str], str] = getattr(tables, "lost", lambda _: "")  # only in `Given`
-    for name, parameter in _tables(function):
+    for name, optional in _tables(function):
         if not judges_damage and (reason := explain_loss(name)):
             raise Unavailable(reason)
         arguments[name] = None
-        optional = type(None) in get_args(parameter.annotation)
         try:
             arguments[name] = tables[name]
         except KeyError as missing:
@@ -116,9 +115,10 @@ def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]
 
 
 @lru_cache(maxsize=512)
-def _tables(function: Callable[..., Any]) -> tuple[tuple[str, inspect.Parameter], ...]:
+def _tables(function: Callable[..., Any]) -> tuple[tuple[str, bool], ...]:
+    """Return the names of the tables that a function uses, and whether each is optional."""
     return tuple(
-        (name, parameter)
+        (name, type(None) in get_args(parameter.annotation))
         for name, parameter in _parameters(function).items()
         if parameter.default is inspect.Parameter.empty
     )

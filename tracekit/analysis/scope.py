@@ -159,7 +159,9 @@ def reference_work(annotations: pd.DataFrame | None) -> tuple[Times, Times]:
     """Return the starts and ends of reference work, from the table `spans`."""
     if annotations is None:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    return spans(annotations[annotations["name"] == REFERENCE])
+    is_reference = (annotations["name"] == REFERENCE).to_numpy(np.bool_, na_value=False)
+    starts, ends = spans(annotations)
+    return starts[is_reference], ends[is_reference]
 
 
 def reference_time(annotations: pd.DataFrame | None, window: Window) -> int:
@@ -175,12 +177,9 @@ _PREFILL = "prefill"
 def steady_steps(steps: pd.DataFrame) -> pd.DataFrame:
     """Return the steps of the steady phase; raise Unavailable if there are none.
 
-    A step that only waited for load does not count.
+    A step that only waited for load does not count. The rows must not be changed.
     """
-    if isinstance(steps, Recorded):
-        steady_rows = steps.steady_rows.copy(deep=False)
-    else:
-        steady_rows = _choose_steady(steps)
+    steady_rows = steps.steady_rows if isinstance(steps, Recorded) else _choose_steady(steps)
     if steady_rows.empty:
         raise Unavailable("the workload made no step in its steady phase.")
     return steady_rows
@@ -197,8 +196,8 @@ def variants(steps: pd.DataFrame) -> list[str]:
     """Return the variants that the steps compare, sorted; empty if all are alike."""
     if "variant" not in steps:
         return []
-    variant_names = steps["variant"].dropna().unique()
-    return sorted(str(name) for name in variant_names if name)
+    variant_names = pd.unique(steps["variant"].array)
+    return sorted(str(name) for name in variant_names if pd.notna(name) and name)
 
 
 def require_alike(steady: pd.DataFrame) -> None:

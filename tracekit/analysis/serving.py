@@ -116,12 +116,12 @@ def level_at(gauges: pd.DataFrame, name: str, moments: Times) -> Values:
 
 def steady_phase(steps: pd.DataFrame) -> Window:
     """Return the time from the first steady step to the end of the last, waits included."""
-    steady_rows = steps[steps["phase"] == "steady"]
-    starts, ends = spans(steady_rows)
-    if not starts.size:
+    is_steady = (steps["phase"] == "steady").to_numpy(np.bool_, na_value=False)
+    if not is_steady.any():
         raise Unavailable("the workload made no step in its steady phase.")
-    first_start = int(starts.min())
-    last_end = int(ends.max())
+    starts, ends = spans(steps)
+    first_start = int(starts[is_steady].min())
+    last_end = int(ends[is_steady].max())
     return Window(first_start, last_end, "the run")
 
 

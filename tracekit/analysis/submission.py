@@ -15,7 +15,7 @@ from tracekit.analysis.idle.sums import Gaps, gaps_of, gaps_of_waits, idle_time,
 from tracekit.analysis.idle.surroundings import union_target_rows
 from tracekit.analysis.idle.threads import threads_of
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import NEVER, IntervalSet, Window, clip, spans
+from tracekit.analysis.intervals import NEVER, IntervalSet, Window, clip, in_order, spans
 from tracekit.analysis.iterations import Loop, unit
 from tracekit.analysis.memory import Room
 from tracekit.analysis.pace import count_presents
@@ -85,7 +85,7 @@ def between_iterations(waits: Gaps, iterations: pd.DataFrame) -> NDArray[np.bool
 
 def per_iteration(waits: Gaps, iterations: pd.DataFrame) -> float:
     """Return the mean number of waits per iteration; of several variants the highest."""
-    ordered = iterations.sort_values("start", kind="stable")
+    ordered = in_order(iterations)
     variants = pd.Series("", ordered.index)
     if "variant" in ordered:
         variants = ordered["variant"].fillna("").astype(str)

@@ -5,6 +5,7 @@ import shlex
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.metadata import distribution as find_distribution
 from importlib.util import find_spec
@@ -18,6 +19,7 @@ DISTRIBUTION = "metaltrace"
 """Its name; the package that is imported and the command are `tracekit`."""
 
 
+@cache
 def own_version() -> str:
     """Return the version of the tracekit that runs, such as "0.1.0"."""
     return version(DISTRIBUTION)

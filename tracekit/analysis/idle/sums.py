@@ -109,11 +109,12 @@ def by_party(gaps: pd.DataFrame, loaded: pd.DataFrame, loop: Loop) -> dict[Party
 
     Of several devices it is the mean.
     """
-    sums = gaps.groupby("party", observed=True)["duration"].sum()
+    lengths = gaps["duration"].to_numpy(np.int64)
     devices = devices_of(gaps)
     party_times: dict[Party, int] = {}
     for party in Party:
-        party_times[party] = round(int(sums.get(str(party), 0)) / devices)
+        is_of_party = _is_among(gaps["party"], (str(party),))
+        party_times[party] = round(int(lengths[is_of_party].sum()) / devices)
     load = loaded_time(loaded)
     party_times[Party.WORKS] = load - sum(party_times.values())
     party_times[Party.PAUSE] = loop.length - load

@@ -1,8 +1,10 @@
 """`schema-drift`: exports differ from those that this version of tracekit knows."""
 
+import numpy as np
 import pandas as pd
 
 from tracekit.analysis.inject import NotApplicable, Unavailable
+from tracekit.analysis.intervals import choose_rows
 from tracekit.analysis.rule import Fact, Findings, Severity, finding
 from tracekit.base import Provenance
 from tracekit.tables import SCHEMAS, Flaw, owner
@@ -60,7 +62,7 @@ def schema_drift(losses: pd.DataFrame | None, provenance: Provenance) -> Finding
 
 
 def _of_flaw(losses: pd.DataFrame, flaw: Flaw) -> pd.DataFrame:
-    return losses[losses["flaw"] == flaw.value]
+    return choose_rows(losses, (losses["flaw"] == flaw.value).to_numpy(np.bool_, na_value=False))
 
 
 def _require_whole(damaged: pd.DataFrame, provenance: Provenance) -> None:

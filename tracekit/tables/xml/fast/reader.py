@@ -8,6 +8,7 @@ not the one expected, the reader gives up: it never guesses.
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -147,16 +148,22 @@ def read_opening(file: BinaryIO) -> tuple[Header, str]:
         demand(chunk and len(beginning) < _LONGEST, "no header")
         beginning += chunk
     end = beginning.index(_HEADER_END) + len(_HEADER_END)
-    demand(_BEGINNING.match(beginning[:end]), "another beginning")
+    opening = _parse_opening(beginning[:end])
+    if beginning.startswith(b"\n", end):
+        end += 1
+    file.seek(end)
+    return opening
+
+
+@lru_cache(maxsize=128)  # the tables of a schema have the same one in each recording
+def _parse_opening(beginning: bytes) -> tuple[Header, str]:
+    demand(_BEGINNING.match(beginning), "another beginning")
     try:
-        root = etree.fromstring(beginning[:end] + _CLOSING, _PARSER)
+        root = etree.fromstring(beginning + _CLOSING, _PARSER)
     except etree.XMLSyntaxError as error:
         raise IrregularError("a header that is not XML") from error
     node = root[0]
     schema = node[0]
-    if beginning.startswith(b"\n", end):
-        end += 1
-    file.seek(end)
     columns = tuple(map(_column, schema))
     name = schema.get("name", "")
     demand(name and columns, "a header that is not complete")
