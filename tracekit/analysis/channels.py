@@ -34,7 +34,7 @@ Copies of one size differ by a few percent, and those of twice the size take nea
 _APART = 1.25  # ratio of two neighbours among ordered lengths that separates two groups
 _LEAST_SHARE = 0.01  # of a separate group in the pieces of a channel and kernel
 _ENDS = (0.1, 0.9)  # the quantiles that `is_alike` compares
-_READ_COLUMNS = ("start", "duration", "channel", "device", "bytes")
+_READ_COLUMNS = ("start", "duration", "device", "bytes")
 _CHANNEL_COLUMNS = (
     *("channel", "device", "pieces", "time", "alone", "share", "alone_share", "length", "alike"),
     "bytes",

@@ -55,7 +55,7 @@ Others that none names must stay: rows that are equal in every cell count as rep
 """
 _REPEATING = {
     "gpu_intervals": frozenset({"channel", "kernel", "process", "device", "clock"}),
-    "encoders": frozenset({"clock"}),
+    "encoders": frozenset({"label", "command_buffer_label", "event", "thread", "clock"}),
     "driver_intervals": frozenset({"clock"}),
 }
 """Columns of few texts: a text in each row takes more memory than all numbers of the row."""

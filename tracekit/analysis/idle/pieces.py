@@ -87,16 +87,14 @@ def _join_pieces(pieces: GapPieces, columns: dict[str, tuple[Codes, list[str]]])
     `columns` are codes for each piece, with the names that they are places of.
     """
     is_first = np.ones(pieces.start.size, dtype=bool)
-    is_first[1:] = np.diff(pieces.gap) != 0
+    is_first[1:] = pieces.gap[1:] != pieces.gap[:-1]
     for codes, _ in columns.values():
-        is_first[1:] |= np.diff(codes) != 0
-    first_pieces = np.flatnonzero(is_first)
-    piece_bounds = np.append(first_pieces, pieces.start.size)
-    last_pieces = piece_bounds[1:] - 1
-    starts = pieces.start[first_pieces]
-    durations = pieces.end[last_pieces] - starts
-    cells: dict[str, Any] = {"start": starts, "duration": durations}
-    cells["gap"] = pieces.gap[first_pieces]
+        is_first[1:] |= codes[1:] != codes[:-1]
+    is_last = np.ones(pieces.start.size, dtype=bool)
+    is_last[:-1] = is_first[1:]
+    starts = pieces.start[is_first]
+    durations = pieces.end[is_last] - starts
+    cells: dict[str, Any] = {"start": starts, "duration": durations, "gap": pieces.gap[is_first]}
     for name, (codes, names) in columns.items():
-        cells[name] = pd.Categorical.from_codes(codes[first_pieces], pd.Index(names))
-    return pd.DataFrame(cells)
+        cells[name] = pd.Categorical.from_codes(codes[is_first], pd.Index(names))
+    return pd.DataFrame(cells, copy=False)  # they are millions, and nobody else has them

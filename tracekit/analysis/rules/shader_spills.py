@@ -80,7 +80,7 @@ def _list_labels(spills: pd.DataFrame, encoders: pd.DataFrame | None) -> str:
         return ""
     labelled_encoders = encoders.dropna(subset=["encoder", "label"])
     labels = labelled_encoders.drop_duplicates("encoder")
-    by_id = labels.set_index("encoder")["label"]
+    by_id = labels.set_index("encoder")["label"].astype("string")
     spill_labels = spills["encoder"].map(by_id)
     all_labelled_spills = spills.assign(label=spill_labels)
     labelled_spills = all_labelled_spills.dropna(subset=["label"])
