@@ -27,6 +27,8 @@ from tracekit.fleet.batch.analysing import Choices, Task, analyse_task, fetch_so
 from tracekit.fleet.batch.page import write_page
 from tracekit.fleet.batch.results import BatchRow, Results, forget_page, page_file
 from tracekit.fleet.batch.sources import RecordingSource, SourceForm, place_of, sources_of
+from tracekit.tables.cache import keep_exported_tables
+from tracekit.tables.exports import note_pruned_exports
 
 
 def rows_of(folder: Path, output: Path | str = "", **choices: Any) -> tuple[BatchRow, ...]:
@@ -106,6 +108,21 @@ def test_no_table_is_kept_in_a_private_folder(tmp_path: Path) -> None:
     assert row.tables == ("gpu_intervals",)
     assert list(private_folder.rglob("*.parquet")) == []
     assert [path.name for path in output.rglob("*.parquet")] == [f"{row.key}.parquet"]
+
+
+def test_the_kept_tables_of_a_pruned_run_are_whole(tmp_path: Path) -> None:
+    recording = Recording(run(tmp_path / "run", 3, {GPU}))
+    whole_table = pipeline.tables_of(recording).arrow("gpu_intervals")
+    pruned_exports, _ = keep_exported_tables(
+        recording.exports, recording.tables, "2026-01-01T00:00:00+00:00"
+    )
+    note_pruned_exports(recording.exports, *pruned_exports)
+    for export in pruned_exports:
+        (recording.exports / export.name).unlink()
+    output = tmp_path / "out"
+    row = row_of(recording.folder, output, tables=("gpu_intervals",))
+    kept_table = pq.read_table(output / "tables" / "gpu_intervals" / f"{row.key}.parquet")
+    assert kept_table.drop_columns("recording").to_pylist() == whole_table.to_pylist()
 
 
 def test_a_page_is_made_if_it_is_asked_for_and_the_page_of_the_batch_leads_to_it(

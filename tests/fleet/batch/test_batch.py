@@ -16,7 +16,7 @@ import fsspec
 import psutil
 import pytest
 
-from command_line import assert_error
+from command_line import assert_error, join_stderr
 from many_recordings import GPU, exports, many, run, workers
 from odd_filesystems import DeadlyFileSystem, EndlessFileSystem
 from tracekit.base.errors import RecordingError, ToolError, UsageError
@@ -108,6 +108,16 @@ def test_small_files_are_joined_and_a_changed_recording_is_there_once(
     assert tracekit(*words).code == 0
     assert rows_of(output, "finished") == second_times
     assert not (output / ".results.old").exists()
+
+    [part] = (output / "results").iterdir()
+    part.write_bytes(part.read_bytes()[:-1])
+    damaged = tracekit(*question)
+    assert damaged.code == 3
+    assert f"{part.name} is damaged, so its rows are left out" in join_stderr(damaged)
+    repeated = tracekit(*words)
+    assert (repeated.code, "3 sources: 3 analysed" in repeated.err) == (0, True), repeated.err
+    assert f"{part.name}.damaged is damaged; its recordings are analysed" in join_stderr(repeated)
+    assert json.loads(tracekit(*question).out)["rows"] == rows_after
 
 
 @pytest.mark.processes

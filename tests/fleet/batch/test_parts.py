@@ -173,6 +173,22 @@ def test_a_damaged_part_stays_for_its_readers_to_name(folder: Path) -> None:
     assert parts.names_in(folder / "part-foreign.parquet") == ["part-foreign"]
 
 
+def test_a_file_whose_rows_are_damaged_is_not_made_whole(folder: Path) -> None:
+    for name in NAMES:
+        table = pq.read_table(folder / f"{name}.parquet")
+        pq.write_table(
+            table, folder / f"{name}.parquet", compression=None, write_page_checksum=True
+        )
+    damaged_file = folder / "19.parquet"
+    content = damaged_file.read_bytes()
+    value = (7).to_bytes(8, "little")
+    assert value in content
+    damaged_file.write_bytes(content.replace(value, (8).to_bytes(8, "little"), 1))
+    parts.join(folder)
+    assert {file.name[:5] for file in folder.iterdir()} == {"19.pa", "part-"}
+    assert set(read(folder)) == set(NAMES)
+
+
 def test_a_folder_that_cannot_be_written_is_an_error_and_stays(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,8 +44,8 @@ def test_a_rewritten_row_exists_once_and_a_damaged_one_does_not(tmp_path: Path) 
     assert [row.stamp for row in results.rows()] == ["s2", "s1", "s1"]
     (results.folder / "x.parquet").write_bytes(b"PAR1 nonsense")
     assert results.load_sources() == {
-        "k": KnownSource("s2", True, ["k"]),
-        "other": KnownSource("s1", False, ["other", "other-2"]),
+        "k": KnownSource("s2", True),
+        "other": KnownSource("s1", False),
     }
     assert Results(results.folder / "nothing").load_sources() == {}
 

@@ -212,8 +212,7 @@ class _Batch:
                 tasks.append(replace(task, stamp=stamp))
             else:
                 self.tally.failed_before += 1
-        replaced_keys = {task.source.key for task in tasks} | {row.source for row in failures}
-        replaced_sources = {key: known_sources[key] for key in replaced_keys & set(known_sources)}
+        replaced_sources = {task.source.key for task in tasks} | {row.source for row in failures}
         take_apart(self._plan.output, replaced_sources)
         for failure in failures:
             self.write((failure,))

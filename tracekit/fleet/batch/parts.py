@@ -22,6 +22,7 @@ from uuid import uuid4
 import msgspec
 
 from tracekit.base import RecordingError, documents
+from tracekit.tables import losses
 from tracekit.tables.lazy import pa, pq
 
 _log = logging.getLogger(__name__)
@@ -85,15 +86,35 @@ def recover(folder: Path) -> None:
         shutil.rmtree(leftover, ignore_errors=True)
 
 
-def take_apart(folder: Path, names: Collection[str], options: Mapping[str, Any]) -> None:
-    """Make single files again of the parts that have rows of files with these names.
+def report_damage(file: Path, error: Exception) -> None:
+    """Report that the rows of a file of a batch cannot be read."""
+    reason = " ".join(str(error).split()).rstrip(".")
+    text = f"{file} is damaged, so its rows are left out: {reason}."
+    losses.report([losses.Loss(losses.Flaw.DAMAGED, text)])
+
+
+def set_damaged_aside(folder: Path) -> Iterator[Path]:
+    """Rename the parts that cannot be read, and yield their new places."""
+    for part in sorted(folder.glob(f"{_PART}*.parquet")):
+        try:
+            _read(part)
+            _read_list(part)
+        except (OSError, pa.ArrowException):
+            yield part.rename(part.with_name(f"{part.name}.damaged"))
+
+
+def take_apart(folder: Path, sources: Collection[str], options: Mapping[str, Any]) -> None:
+    """Make single files again of the parts that have rows of these sources.
+
+    The name of a file is the key of a source, or for one of its recordings KEY-NUMBER.
 
     `options` are those with which a single file is written. Raise RecordingError if the folder
     cannot be written.
     """
     parts: set[Path] = set()
     for part in folder.glob(f"{_PART}*.parquet"):
-        if not set(names_in(part)).isdisjoint(names):
+        part_sources = {name.partition("-")[0] for name in names_in(part)}
+        if not part_sources.isdisjoint(sources):
             parts.add(part)
     if not parts:
         return
@@ -167,7 +188,7 @@ def _read_list(part: Path) -> list[_JoinedFile]:
 
 def _split(part: Path) -> Iterator[tuple[str, pa.Table]]:
     """Yield the name and the rows of each file that a part was made of."""
-    table = pq.read_table(part)
+    table = _read(part)
     table = table.cast(_plain(table.schema))
     start = 0
     for joined_file in _read_list(part):
@@ -186,11 +207,17 @@ def _shorten_dictionaries(rows: pa.Table) -> pa.Table:
     return rows
 
 
+def _read(file: Path) -> pa.Table:
+    """Return the rows of a file; raise an error of Arrow or of the system if it is damaged."""
+    with pq.ParquetFile(file, page_checksum_verification=True) as parquet:
+        return parquet.read(use_threads=False)
+
+
 def _select_readable(small_files: Sequence[Path]) -> Iterator[Path]:
     """Yield the files that can be read; readers name the damaged ones, which stay as they are."""
     for file in small_files:
         try:
-            pq.read_metadata(file)
+            _read(file)
             if file.name.startswith(_PART):
                 _read_list(file)
         except (OSError, pa.ArrowException):
@@ -247,7 +274,7 @@ def _collect(part_files: Sequence[Path]) -> Iterator[pa.Table]:
     tables: list[pa.Table] = []
     row_count = 0
     for file in part_files:
-        table = pq.ParquetFile(file).read(use_threads=False).replace_schema_metadata()
+        table = _read(file).replace_schema_metadata()
         tables.append(table)
         row_count += table.num_rows
         if row_count >= _ROW_GROUP:

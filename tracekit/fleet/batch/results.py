@@ -1,6 +1,6 @@
 """The data set of a batch: a row for each recording, a Parquet file for each source, and tables."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
@@ -251,10 +251,9 @@ def keep_tables(
         if name not in wanted_names and ALL not in wanted_names:
             continue
         try:
-            frame = tables[name]
+            table = tables.arrow(name)
         except TracekitError:
             continue
-        table = pa.Table.from_pandas(frame, preserve_index=False)
         repeated_names = [row.recording] * table.num_rows
         names = pa.array(repeated_names, pa.string()).dictionary_encode()
         path = Path(output) / FOLDER / name / f"{row.key}.parquet"
@@ -303,11 +302,10 @@ _OF_TABLES: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True
 
 @dataclass
 class KnownSource:
-    """The stamp of a source in an earlier batch, whether all of it failed, and its recordings."""
+    """The stamp of a source in an earlier batch, and whether all of it failed."""
 
     stamp: str
     has_failed: bool
-    keys: list[str]
 
 
 @dataclass(frozen=True)
@@ -337,10 +335,11 @@ class Results:
     def load_sources(self) -> dict[str, KnownSource]:
         """Return the sources of an earlier batch by their keys; damaged files are left out."""
         sources: dict[str, KnownSource] = {}
-        for row in self.rows():
-            source = sources.setdefault(row.source, KnownSource(row.stamp, True, []))
+        with tables_losses.collecting():  # a batch repairs what it finds damaged
+            rows = self.rows()
+        for row in rows:
+            source = sources.setdefault(row.source, KnownSource(row.stamp, True))
             source.has_failed &= row.has_failed
-            source.keys.append(row.key)
         return sources
 
     def rows(self, *columns: str) -> list[BatchRow]:
@@ -360,18 +359,20 @@ class Results:
 
     def _tables(self, columns: list[str]) -> Iterator[pa.Table]:
         for path in parts.find_files(self.folder):
-            with suppress(pa.ArrowInvalid, OSError, KeyError):
+            try:
                 yield pq.ParquetFile(path).read(columns=columns, use_threads=False)
+            except (pa.ArrowException, OSError, KeyError) as error:
+                parts.report_damage(path, error)
 
 
-def take_apart(output: Path, sources: Mapping[str, KnownSource]) -> None:
-    """Give the rows and the tables of sources files of their own, which can be replaced."""
+def take_apart(output: Path, sources: Collection[str]) -> None:
+    """Give the rows and the tables of sources files of their own, which can be replaced.
+
+    Tables may have rows of a source whose own row was never written, or is damaged.
+    """
     parts.take_apart(output / RESULTS, sources, _OF_FEW_ROWS)
-    keys: set[str] = set()
-    for source in sources.values():
-        keys.update(source.keys)
     for folder in parts.list_folders(output / FOLDER):
-        parts.take_apart(folder, keys, _OF_TABLES)
+        parts.take_apart(folder, sources, _OF_TABLES)
 
 
 def join(output: Path) -> None:
@@ -381,9 +382,12 @@ def join(output: Path) -> None:
 
 
 def recover(output: Path) -> None:
-    """Finish or undo the work of a killed batch on its files."""
+    """Finish or undo the work of a killed batch on its files; set damaged results aside."""
     for folder in _list_folders(output):
         parts.recover(folder)
+    for file in parts.set_damaged_aside(output / RESULTS):
+        text = f"{file} is damaged; its recordings are analysed again."
+        tables_losses.report([tables_losses.Loss(tables_losses.Flaw.NOTED, text)])
 
 
 def _list_folders(output: Path) -> list[Path]:

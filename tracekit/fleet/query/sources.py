@@ -81,14 +81,29 @@ class AskedBatch:
         return rows
 
 
+_TRIES = 5  # of a list of files, while a batch puts others in their place
+
+
 def _find_readable(folder: Path, read: Callable[[Path], object]) -> list[Path]:
-    """Return the files of a folder that `read` can read."""
-    readable_files: list[Path] = []
-    for file in parts.find_files(folder):
-        with suppress(OSError, pa.ArrowException):
+    """Return the files of a folder that `read` can read; report the others as damaged."""
+    for _ in range(_TRIES):
+        with suppress(FileNotFoundError):
+            return list(_select_readable(parts.find_files(folder), read))
+    raise RecordingError(f"The files of {folder} change.", hint="Ask again once its batch ended.")
+
+
+def _select_readable(
+    listed_files: Sequence[Path], read: Callable[[Path], object]
+) -> Iterator[Path]:
+    for file in listed_files:
+        try:
             read(file)
-            readable_files.append(file)
-    return readable_files
+        except FileNotFoundError:
+            raise
+        except (OSError, pa.ArrowException) as error:
+            parts.report_damage(file, error)
+        else:
+            yield file
 
 
 @dataclass(frozen=True)
