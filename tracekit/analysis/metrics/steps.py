@@ -15,13 +15,14 @@ from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.iterations import Loop, steady_iterations
 from tracekit.analysis.scope import (
     Device,
+    of_a_server,
     reference_time,
     require_alike,
     require_seen,
     steady_steps,
     steady_tokens,
 )
-from tracekit.analysis.serving import parts, steady_phase
+from tracekit.analysis.serving import limit, parts, steady_phase
 from tracekit.analysis.submission import in_flight, per_iteration, require_buffers, require_lives
 
 
@@ -103,7 +104,12 @@ _TENTHS = 10
 _LEAST_OF_TENTH = 5  # steps
 
 
-def rate_droop(steps: pd.DataFrame, gauges: pd.DataFrame | None) -> float:
+def rate_droop(
+    steps: pd.DataFrame,
+    gauges: pd.DataFrame | None,
+    requests: pd.DataFrame | None,
+    spans: pd.DataFrame | None,
+) -> float:
     """Share of the rate that the steady phase lost from its first tenth of steps to its last.
 
     Rates are tokens, else steps, over the time of those steps; below 0 the last tenth was faster.
@@ -111,9 +117,14 @@ def rate_droop(steps: pd.DataFrame, gauges: pd.DataFrame | None) -> float:
     """
     steady = steady_steps(steps).sort_values("start", kind="stable")
     require_alike(steady)
-    if gauges is not None:
+    if gauges is not None and limit(gauges, "active_sequences") is not None:
         with suppress(Unavailable):
             steady = parts(steps, gauges)["steady"].window.rows(steady)
+    elif of_a_server(steps, requests, spans):
+        raise Unavailable(
+            "the workload is a server that does not tell how many sequences it serves at a time, "
+            "so its ramp and its tail are not known."
+        )
     count = len(steady) // _TENTHS
     if count < _LEAST_OF_TENTH:
         raise Unavailable(f"a tenth of {len(steady)} steady steps is too few.")
