@@ -143,9 +143,10 @@ class Recording:
         staging = Path(tempfile.gettempdir()) / f"instruments{os.getpid()}.ktrace"
         if self.scenario.get("leaves_staging"):
             staging.write_bytes(bytes(1_000_000))
+        # On a busy machine, a program may have ended before its recorder runs again.
+        self.started, self.origin = _read_clocks()
         if self.arguments.command:
             self.child = self._launch()
-        self.started, self.origin = _read_clocks()
         if self.scenario.get("attach") == "stops" and self.arguments.attach:
             os.kill(int(self.arguments.attach), signal.SIGSTOP)
         importing.write_raw_data(self.bundle, self._describe("", 0.5), self.scenario)

@@ -19,7 +19,7 @@ from lxml import etree
 from fuzzing.export import Export, said
 from tracekit.base.errors import InputError
 from tracekit.tables.flat import Flat, read_flat
-from tracekit.tables.xml.fast import tokens
+from tracekit.tables.xml.fast import reader, tokens
 from tracekit.tables.xml.fast.reader import FastReader
 from tracekit.tables.xml.fast.tokens import IrregularError
 from tracekit.tables.xml.node import Node, Symbols
@@ -53,12 +53,12 @@ def judge(path: Path) -> Verdict:
 @contextmanager
 def blocks_of(size: int) -> Generator[None]:
     """Let the fast reader read blocks of another size, so that small files have many."""
-    before = tokens._BLOCK  # pyright: ignore[reportPrivateUsage]
-    tokens._BLOCK = size  # pyright: ignore[reportPrivateUsage]
+    before = tokens.MOST_IN_A_BLOCK
+    tokens.MOST_IN_A_BLOCK = reader.MOST_IN_A_BLOCK = size
     try:
         yield
     finally:
-        tokens._BLOCK = before  # pyright: ignore[reportPrivateUsage]
+        tokens.MOST_IN_A_BLOCK = reader.MOST_IN_A_BLOCK = before
 
 
 def untruth(path: Path, export: Export) -> str:

@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tracekit.comparison.compare import Comparison, compare, read_samples
+from tracekit.comparison.kept_measures import KeptMeasures
 from tracekit.comparison.samples import Sample
 from tracekit.comparison.spread import Limits
 from tracekit.comparison.verdicts import Change
@@ -113,8 +114,9 @@ def _record(folder: Path, name: str, slow: float, effort: Effort) -> Path:
 
 def _bare(sample: Sample) -> Sample:
     """Return the run without what was told of the machine's pace."""
-    tables = sample.tables or {}
-    return replace(sample, tables={name: tables[name] for name in tables if name != "gauges"})
+    tables = sample.open_tables()
+    other_tables = {name: tables[name] for name in tables if name != "gauges"}
+    return replace(sample, tables=other_tables, measures=KeptMeasures())
 
 
 def _change(compared: Comparison) -> Change:
