@@ -15,7 +15,6 @@ from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.iterations import Loop, steady_iterations
 from tracekit.analysis.scope import (
     Device,
-    of_a_server,
     reference_time,
     require_alike,
     require_seen,
@@ -108,7 +107,6 @@ def rate_droop(
     steps: pd.DataFrame,
     gauges: pd.DataFrame | None,
     requests: pd.DataFrame | None,
-    spans: pd.DataFrame | None,
 ) -> float:
     """Share of the rate that the steady phase lost from its first tenth of steps to its last.
 
@@ -120,10 +118,10 @@ def rate_droop(
     if gauges is not None and limit(gauges, "active_sequences") is not None:
         with suppress(Unavailable):
             steady = parts(steps, gauges)["steady"].window.rows(steady)
-    elif of_a_server(steps, requests, spans):
+    elif requests is not None and not requests.empty:
         raise Unavailable(
-            "the workload is a server that does not tell how many sequences it serves at a time, "
-            "so its ramp and its tail are not known."
+            "the workload serves requests and does not tell how many at a time, so its ramp and "
+            "its tail are not known."
         )
     count = len(steady) // _TENTHS
     if count < _LEAST_OF_TENTH:

@@ -16,7 +16,7 @@ from tracekit.base import units
 from tracekit.pages.timeline.track import MERGED, Detail, Kind, Timeline, Track, unknown
 
 MOST = 1_800_000
-KEPT = 1_200_000
+KEPT = 1_100_000
 PARTS = 5_000
 _SMALL = 10_000
 
