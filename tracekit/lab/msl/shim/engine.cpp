@@ -122,11 +122,10 @@ static void work(Launch& launch) {
     worker = own.get();
     group = &own->group;
     if (own->arena.start == nullptr) launch.fail("there is no room for threadgroup memory");
-    const uint64_t groups = launch.groups();
     while (!launch.stopping) {
       const uint64_t number = launch.next++;
-      if (number >= groups) break;
-      if (!run_group(number)) launch.fail(where(own->group) + own->message);
+      if (number >= launch.end) break;
+      if (!run_group(number)) launch.fail_group(number, where(own->group) + own->message);
     }
     worker = nullptr;
     group = nullptr;

@@ -40,9 +40,10 @@ struct Launch {
   const Entry& entry;
   unsigned group_size[3], group_count[3];
   std::atomic<uint64_t> next{0};
+  std::atomic<uint64_t> end{0};  // groups from here on are not begun
   std::atomic<bool> stopping{false};
   std::mutex mutex;
-  std::string message;  // of the first failure
+  std::string message;  // of the failed group with the lowest number, or why all was stopped
   Counts counts{};
 
   Launch(const Request& request, const Entry& entry) : request(request), entry(entry) {
@@ -51,6 +52,7 @@ struct Launch {
       group_size[axis] = threads < grid ? threads : grid;
       group_count[axis] = (grid + group_size[axis] - 1) / group_size[axis];
     }
+    end = groups();
   }
   uint64_t groups() const { return uint64_t(group_count[0]) * group_count[1] * group_count[2]; }
   unsigned threads() const { return group_size[0] * group_size[1] * group_size[2]; }
@@ -59,6 +61,15 @@ struct Launch {
     const std::lock_guard<std::mutex> lock(mutex);
     if (message.empty()) message = why;
     stopping = true;
+  }
+
+  // Groups begin in order: those with lower numbers go on to their ends, so that the message is
+  // the same whichever worker is faster.
+  void fail_group(uint64_t number, const std::string& why) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (stopping || number >= end) return;
+    message = why;
+    end = number;
   }
 };
 
