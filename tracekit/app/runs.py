@@ -346,7 +346,9 @@ def _can_be_asked(path: Path) -> bool:
         return True
     if path.is_file():
         return path.name.lower().endswith(_PACKED_BUNDLE) and is_packed_bundle(path)
-    return not tables.exports.export_files(path)
+    # Without files there are no exports, and no need of their reader.
+    has_files = any(entry.is_file() for entry in path.iterdir())
+    return not has_files or not tables.exports.export_files(path)
 
 
 def holds_capture(path: Path) -> bool:
