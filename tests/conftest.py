@@ -7,6 +7,7 @@ import logging
 import os
 import re
 import signal
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import pytest
 from children import running
 from command_line import run
 from paging.browsing import FLAGS, chromium
-from tracekit.base import ToolError
+from tracekit.base import ToolError, stamps
 from tracekit.lab.msl.compiler import find_compiler
 
 pytest_plugins = ["tiers", "surroundings", "costs", "pytester"]
@@ -29,6 +30,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 CORPUS = Path(os.environ.get("TRACEKIT_CORPUS", _BESIDE))
+
+
+@pytest.fixture
+def an_hour_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look at all files an hour after they were written, when their stamps are trusted."""
+    real_clock = time.time_ns
+    hour = 3_600_000_000_000
+    monkeypatch.setattr(stamps.time, "time_ns", lambda: real_clock() + hour)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,17 +13,12 @@ from tracekit.analysis.result import Result
 from tracekit.base import stamps
 from tracekit.base.recording import Process, Provenance, Recording
 from tracekit.tables import losses
-from tracekit.tables.run_keys import OWN_NOTE
+from tracekit.tables.run_keys import RESULT_NOTE
 
 ROWS = [(0, 10, 7, "python3"), (20, 30, 7, "python3"), (50, 1, 420, "WindowServer")]
 
 
-@pytest.fixture(autouse=True)
-def an_hour_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look at all files an hour after they were written, when their stamps are trusted."""
-    real_clock = time.time_ns
-    hour = 3_600_000_000_000
-    monkeypatch.setattr(stamps.time, "time_ns", lambda: real_clock() + hour)
+pytestmark = pytest.mark.usefixtures("an_hour_later")
 
 
 @pytest.fixture
@@ -91,12 +85,12 @@ def remove_the_result(recording: Recording) -> None:
 
 
 def damage_the_note(recording: Recording) -> None:
-    (recording.tables / OWN_NOTE).write_text('{"key": 7}')
+    (recording.tables / RESULT_NOTE).write_text('{"key": 7}')
 
 
 def put_in_the_note_of_another_run(recording: Recording) -> None:
-    note = json.loads((recording.tables / OWN_NOTE).read_text())
-    (recording.tables / OWN_NOTE).write_text(json.dumps(note | {"key": 32 * "0"}))
+    note = json.loads((recording.tables / RESULT_NOTE).read_text())
+    (recording.tables / RESULT_NOTE).write_text(json.dumps(note | {"key": 32 * "0"}))
 
 
 def begin_a_stage(recording: Recording) -> None:
@@ -151,11 +145,11 @@ def test_losses_are_reported_each_time(
     text = intervals_xml(ROWS)
     end = text.rindex("<row>")
     (recording.exports / "gpu.xml").write_text(text[: end + 20])
-    reported: list[tuple[losses.Loss, ...]] = []
+    reported: list[losses.ReportedLosses] = []
     for is_expected_new in (True, False):
         with losses.collecting() as ledger:
             _, is_new = analyze_again(recording)
         assert is_new == is_expected_new, reported
         assert any("gpu.xml" in str(loss) for loss in ledger.costs), is_expected_new
-        reported.append((*ledger.read, *ledger.unread))
+        reported.append(ledger.reported)
     assert reported[0] == reported[1]

@@ -153,11 +153,13 @@ def analyze(
 
     A result that was made of the same files, by the same code, is not made again.
     """
+    key = ""
     if settings is None:
-        kept_result = _find_kept_result(recording, _make_result_key(recording, redacted=redacted))
+        key = _make_result_key(recording, redacted=redacted)
+        kept_result = _find_kept_result(recording, key)
         if kept_result is not None:
             return kept_result
-    result, _ = analyze_tables(recording, progress, settings=settings, redacted=redacted)
+    result, _ = _analyze(recording, progress, settings, key, redacted=redacted)
     return result
 
 
@@ -165,13 +167,12 @@ def analyze(
 class _ResultNote:
     """The key of the run that `result.json` was made of, and the digest of that file.
 
-    `losses` are those of the tables that were read for it, and `other_losses` those of other parts.
+    `reported` are the losses that were reported while it was made.
     """
 
     key: str
     digest: str
-    losses: tuple[tables_losses.Loss, ...] = ()
-    other_losses: tuple[tables_losses.Loss, ...] = ()
+    reported: tables_losses.ReportedLosses
     format: int = 1
 
 
@@ -201,8 +202,7 @@ def _find_kept_result(recording: Recording, key: str) -> "Result | None":
         return None
     if not key or note.key != key or note.digest != _digest(content):
         return None
-    tables_losses.report(note.losses)
-    tables_losses.report(note.other_losses, read=False)
+    note.reported.report()
     return analysis.Result.load(recording.result_file)
 
 
@@ -215,14 +215,14 @@ def _keep_result(
         return
     try:
         digest = _digest(files.read_input(recording.result_file))
-        note = _ResultNote(key, digest, ledger.read, ledger.unread)
+        note = _ResultNote(key, digest, ledger.reported)
         documents.save(_find_note(recording), note)
     except (OSError, TracekitError) as error:
         _log.info("The result of %s is made again the next time: %s", recording.folder, error)
 
 
 def _find_note(recording: Recording) -> Path:
-    return recording.tables / tables_room.run_keys.OWN_NOTE
+    return recording.tables / tables_room.run_keys.RESULT_NOTE
 
 
 def _digest(content: bytes) -> str:
@@ -233,7 +233,6 @@ def analyze_tables(
     recording: Recording,
     progress: Progress = quiet,
     *,
-    settings: "Settings | None" = None,
     redacted: bool = True,
     keep: bool = True,
 ) -> "tuple[Result, Tables]":
@@ -241,13 +240,26 @@ def analyze_tables(
 
     Without `keep`, the run gets `result.json`, and nothing that serves a later reading.
     """
+    key = ""
+    if keep:
+        key = _make_result_key(recording, redacted=redacted)
+    return _analyze(recording, progress, None, key, redacted=redacted, keep=keep)
+
+
+def _analyze(
+    recording: Recording,
+    progress: Progress,
+    settings: "Settings | None",
+    key: str,
+    *,
+    redacted: bool,
+    keep: bool = True,
+) -> "tuple[Result, Tables]":
+    """Make the result of a run that has this key; "" if it is not to be noted."""
     with stages.running(recording, "analyze"), tables_losses.overhearing() as ledger:
         record_room.requirements.require_timing(recording)
         record_room.requirements.require_exports(recording)
         provenance = recording.provenance()
-        key = ""
-        if settings is None and keep:
-            key = _make_result_key(recording, redacted=redacted)
         tables = tables_of(recording, keep=keep, is_lean=True)
         progress("measuring and judging")
         result = analysis.analyze(tables, provenance, settings)

@@ -2,7 +2,6 @@
 
 import math
 import os
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -22,12 +21,7 @@ ORIGIN = Provenance(targets=(Process(7, "python3"),), recorder="xctrace")
 ROWS = [(time, 10, 7, "python3") for time in range(0, 2000, 20)]
 
 
-@pytest.fixture(autouse=True)
-def an_hour_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look at all files an hour after they were written, when their stamps are trusted."""
-    real_clock = time.time_ns
-    hour = 3_600_000_000_000
-    monkeypatch.setattr(stamps.time, "time_ns", lambda: real_clock() + hour)
+pytestmark = pytest.mark.usefixtures("an_hour_later")
 
 
 @pytest.fixture
@@ -185,7 +179,8 @@ def test_a_second_comparison_says_the_same_and_reports_the_same_losses(
         with losses.collecting() as ledger:
             compared = compare_paths([before.folder], [after.folder])
         assert any("gpu.xml" in str(loss) for loss in ledger.costs)
-        outcomes.append((compared.comparison, set(ledger.read), set(ledger.unread)))
+        reported = ledger.reported
+        outcomes.append((compared.comparison, set(reported.requested), set(reported.others)))
     assert outcomes[0] == outcomes[1]
     assert (before.tables / MEASURES_NOTE).exists()
     assert compared.comparison.kernels, "the measures are those of work"

@@ -1,21 +1,13 @@
 """Keys of runs: they change with each file that counts, and are empty where that is not certain."""
 
 import json
-import time
 from pathlib import Path
 
 import pytest
 
-from tracekit.base import stamps
-from tracekit.tables.run_keys import OWN_NOTE, RESULTS, make_run_key
+from tracekit.tables.run_keys import RESULT_NOTE, RESULTS, make_run_key
 
-
-@pytest.fixture(autouse=True)
-def an_hour_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look at all files an hour after they were written, when their stamps are trusted."""
-    real_clock = time.time_ns
-    hour = 3_600_000_000_000
-    monkeypatch.setattr(stamps.time, "time_ns", lambda: real_clock() + hour)
+pytestmark = pytest.mark.usefixtures("an_hour_later")
 
 
 @pytest.fixture
@@ -47,7 +39,7 @@ def test_a_key_changes_with_the_files_that_count_and_with_the_facts(run: Path) -
 def test_kept_tables_of_a_pruned_run_are_its_files(run: Path) -> None:
     (run / "exports" / "pruned.json").write_text("{}")
     key = key_of(run)
-    (run / "tables" / OWN_NOTE).write_text("{}")
+    (run / "tables" / RESULT_NOTE).write_text("{}")
     assert key_of(run) == key
     (run / "tables" / "gpu.parquet").unlink()
     assert key_of(run) != key

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from tracekit.base import Provenance, Recording, TracekitError, documents, files
-from tracekit.tables import Loss, losses, run_keys
+from tracekit.tables import losses, run_keys
 
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
@@ -27,11 +27,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class _Measure:
-    """A measure as JSON, and the losses of the tables that it was made of, and of other parts."""
+    """A measure as JSON, and the losses that were reported while it was made."""
 
     value: msgspec.Raw
-    losses: tuple[Loss, ...] = ()
-    other_losses: tuple[Loss, ...] = ()
+    reported: losses.ReportedLosses
 
 
 class KeptMeasures:
@@ -64,13 +63,12 @@ class KeptMeasures:
                 value: _T = documents.decode_json(kept.value, kind)
             except msgspec.MsgspecError:  # a number that JSON does not have
                 return measure()
-            losses.report(kept.losses)
-            losses.report(kept.other_losses, read=False)
+            kept.reported.report()
             return value
         with losses.overhearing() as ledger:
             value = measure()
         content = msgspec.Raw(documents.encode_json(value))
-        self._measures[name] = _Measure(content, ledger.read, ledger.unread)
+        self._measures[name] = _Measure(content, ledger.reported)
         self._has_more = True
         return value
 

@@ -168,6 +168,19 @@ LOSSES = "losses"
 """The table that holds the losses of all other tables of a run."""
 
 
+@dataclass(frozen=True)
+class ReportedLosses:
+    """Losses as they were reported: those of requested tables, and those of other parts."""
+
+    requested: tuple[Loss, ...] = ()
+    others: tuple[Loss, ...] = ()
+
+    def report(self) -> None:
+        """Report them once more, to the ledger that is active now."""
+        report(self.requested)
+        report(self.others, read=False)
+
+
 class Ledger:
     """The losses that were reported while it was active."""
 
@@ -191,9 +204,10 @@ class Ledger:
         return tuple([loss for loss, read in self._reported.items() if read])
 
     @property
-    def unread(self) -> tuple[Loss, ...]:
-        """The losses of other parts."""
-        return tuple([loss for loss, read in self._reported.items() if not read])
+    def reported(self) -> ReportedLosses:
+        """All losses, parted by what they are about."""
+        others = [loss for loss, read in self._reported.items() if not read]
+        return ReportedLosses(self.read, tuple(others))
 
     @property
     def costs(self) -> tuple[Loss, ...]:
@@ -207,25 +221,28 @@ _ledger: ContextVar[Ledger | None] = ContextVar("ledger", default=None)
 @contextmanager
 def collecting() -> Generator[Ledger]:
     """Collect the losses that are reported in this context; an outer ledger does not get them."""
-    ledger = Ledger()
-    token = _ledger.set(ledger)
-    try:
+    with _activating(Ledger()) as ledger:
         yield ledger
-    finally:
-        _ledger.reset(token)
 
 
 @contextmanager
 def overhearing() -> Generator[Ledger]:
     """Collect the losses that are reported in this context; an outer ledger gets them, too."""
     ledger = Ledger()
+    try:
+        with _activating(ledger):
+            yield ledger
+    finally:
+        ledger.reported.report()
+
+
+@contextmanager
+def _activating(ledger: Ledger) -> Generator[Ledger]:
     token = _ledger.set(ledger)
     try:
         yield ledger
     finally:
         _ledger.reset(token)
-        report(ledger.read)
-        report(ledger.unread, read=False)
 
 
 def report(losses: Iterable[Loss], *, read: bool = True) -> None:

@@ -22,7 +22,7 @@ _PACKAGE = Path(tracekit.__file__).parent
 _READERS = ("lxml", "numpy", "pandas", "pyarrow")
 """The libraries that tables and numbers are made with."""
 _KEPT_TABLES = "tables"
-OWN_NOTE = "result-key.json"
+RESULT_NOTE = "result-key.json"
 """A file among the kept tables of a run that none of them is made of."""
 MEASURES_NOTE = ".measures.json"
 """Another one, of the measures of comparisons; hidden, for files of no stage have no checksum."""
@@ -73,7 +73,7 @@ def _list_files(run: Path, lines: list[str], ignored: AbstractSet[str], *, is_bu
     latest_change = max(latest_change, _list_folder(path, "", lines, unlisted, read_bundle))
     if os.path.exists(os.path.join(exports, PRUNED_NOTE)):  # noqa: PTH110, PTH118  as above
         tables = os.path.join(path, _KEPT_TABLES)  # noqa: PTH118  as above
-        latest_table = _list_folder(tables, f"{_KEPT_TABLES}/", lines, {OWN_NOTE, MEASURES_NOTE})
+        latest_table = _list_folder(tables, f"{_KEPT_TABLES}/", lines, {RESULT_NOTE, MEASURES_NOTE})
         latest_change = max(latest_change, latest_table)
     return latest_change
 

@@ -3,26 +3,20 @@
 import os
 import shutil
 import stat
-import time
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
-from tracekit.base import files, stamps
+from tracekit.base import files
 from tracekit.base.recording import Recording
 
 ALL = "select run, start from gpu_intervals order by run, start"
 OF_BOTH = [("a", 0), ("a", 20), ("a", 50), ("b", 5), ("b", 200)]
 
 
-@pytest.fixture(autouse=True)
-def an_hour_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look at all files an hour after they were written, when their stamps are trusted."""
-    real_clock = time.time_ns
-    hour = 3_600_000_000_000
-    monkeypatch.setattr(stamps.time, "time_ns", lambda: real_clock() + hour)
+pytestmark = pytest.mark.usefixtures("an_hour_later")
 
 
 @pytest.fixture

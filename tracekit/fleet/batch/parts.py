@@ -1,10 +1,10 @@
 """The files of a batch's data set: one for each source while it grows, then parts of many.
 
 Ten thousand small files take longer to open than to read. When a batch ends, small files become
-parts of 64 to 128 MB, each with a list of the files that it was made of, in the order of its rows.
-Before one of these is replaced, its part is taken apart. Both put a whole new folder in the place
-of the old one, so that a process that is killed leaves each row once. Nobody else may write into
-the folder meanwhile.
+parts of up to 128 MB, each with a list of the files that it was made of, in the order of its rows.
+Before one of these is replaced, its part is taken apart. To join files and to take them apart, a
+whole new folder is put in the place of the old one, so that a process that is killed leaves each
+row once. Nobody else may write into the folder meanwhile.
 """
 
 from __future__ import annotations
