@@ -12,11 +12,11 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import msgspec
@@ -31,6 +31,9 @@ _JOINED = b"tracekit.joined"
 _SMALL = 64 << 20  # bytes; a larger file stays as it is
 _FEWEST = 16  # small files from which a part is worth its making
 _ROW_GROUP = 122_880  # rows; one thread of DuckDB takes so many at a time
+_T = TypeVar("_T")
+MOST_TRIES = 5
+"""Times that files of a batch are listed before its readers give up, because they change."""
 
 
 @dataclass(frozen=True)
@@ -62,16 +65,42 @@ def find_folder(folder: Path) -> Path:
 
 
 def find_files(folder: Path) -> list[Path]:
-    """Return the files of a folder, in the order of their names; none if it is not there."""
-    return sorted(find_folder(folder).glob("*.parquet"))
+    """Return the files of a folder, in the order of their names; none if it is not there.
+
+    A folder that was replaced meanwhile is listed again, because it is emptied then.
+    """
+    while True:
+        place = find_folder(folder)
+        identity = _identify(place)
+        files: list[Path] = []
+        with suppress(FileNotFoundError):
+            files = sorted(place.glob("*.parquet"))
+        if _identify(find_folder(folder)) == identity:
+            return files
+
+
+def read_files(folder: Path, read: Callable[[list[Path]], _T]) -> _T:
+    """Return the outcome of `read` for the files of a folder; for new ones if a file is gone.
+
+    Raise RecordingError if the files change each time.
+    """
+    for _ in range(MOST_TRIES):
+        with suppress(FileNotFoundError):
+            return read(find_files(folder))
+    raise RecordingError(f"The files of {folder} change.", hint="Ask again once its batch ended.")
 
 
 def names_in(file: Path) -> list[str]:
-    """Return the names of the files that a part was made of; of any other file its own name."""
+    """Return the names of the files that a part was made of; of any other file its own name.
+
+    Raise FileNotFoundError if a part is gone.
+    """
     if not file.name.startswith(_PART):
         return [file.stem]
     try:
         return [joined_file.name for joined_file in _read_list(file)]
+    except FileNotFoundError:
+        raise
     except (OSError, pa.ArrowException):
         return [file.stem]
 
@@ -142,12 +171,26 @@ def join(folder: Path) -> None:
         _log.warning("The small files of %s stay as they are: %s", folder, error)
 
 
+def places_of(folder: Path) -> tuple[Path, ...]:
+    """Return the folder, and the one that has its files while it is replaced."""
+    return folder, _old(folder)
+
+
 def _new(folder: Path) -> Path:
     return folder.with_name(f".{folder.name}.new")
 
 
 def _old(folder: Path) -> Path:
     return folder.with_name(f".{folder.name}.old")
+
+
+def _identify(folder: Path) -> tuple[Path, int, int] | None:
+    """Return the place and the number of a folder; None if it is not there."""
+    try:
+        status = folder.stat()
+    except OSError:
+        return None
+    return folder, status.st_dev, status.st_ino
 
 
 @contextmanager

@@ -346,7 +346,7 @@ class Results:
         """Return every row of the data set by its source, with its first columns and others."""
         names = list(dict.fromkeys((*_FIRST, *columns)))
         rows: list[dict[str, Any]] = []
-        for table in self._tables(names):
+        for table in parts.read_files(self.folder, lambda paths: _read_tables(paths, names)):
             rows += table.to_pylist(maps_as_pydicts="strict")
         rows.sort(key=itemgetter("source"))
         try:
@@ -357,12 +357,20 @@ class Results:
                 hint="Remove the folder; `tracekit batch` makes it again.",
             ) from error
 
-    def _tables(self, columns: list[str]) -> Iterator[pa.Table]:
-        for path in parts.find_files(self.folder):
-            try:
-                yield pq.ParquetFile(path).read(columns=columns, use_threads=False)
-            except (pa.ArrowException, OSError, KeyError) as error:
-                parts.report_damage(path, error)
+
+def _read_tables(paths: Sequence[Path], columns: list[str]) -> list[pa.Table]:
+    """Return some columns of each file that is not damaged; FileNotFoundError if one is gone."""
+    tables: list[pa.Table] = []
+    for path in paths:
+        try:
+            table = pq.ParquetFile(path).read(columns=columns, use_threads=False)
+        except FileNotFoundError:
+            raise
+        except (pa.ArrowException, OSError, KeyError) as error:
+            parts.report_damage(path, error)
+        else:
+            tables.append(table)
+    return tables
 
 
 def take_apart(output: Path, sources: Collection[str]) -> None:

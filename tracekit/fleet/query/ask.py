@@ -82,12 +82,13 @@ def ask_runs(
         folders: list[Path] = []
         for batch in asked_sources.batches:
             tables_folder = batch.path / "tables"
-            folders += [tables_folder, parts.find_folder(batch.path / "results")]
+            folders += [tables_folder, *parts.places_of(batch.path / "results")]
         database = QueryDatabase(folders, workshop, time_limit)
         try:
             omissions = LeftOut()
             opener = Opener(workshop, number)
             views = Views(database, asked_sources, opener, omissions, progress)
+            database.renew = views.renew
             answer = _answer(sql, database, views)
             losses.report(omissions.losses)
             yield answer, (*opener.notes, *omissions.warnings)

@@ -16,6 +16,7 @@ import duckdb
 from duckdb.sqltypes import DuckDBPyType
 
 from tracekit.base import InputError, UsageError, streams
+from tracekit.fleet.batch import parts
 from tracekit.tables import labels
 from tracekit.tables.lazy import pa, pq
 
@@ -94,6 +95,8 @@ class QueryDatabase:
         A piece of work that takes longer than `time_limit` seconds is stopped.
         """
         self._time_limit = time_limit
+        self.renew: Callable[[], bool] = _keep_views
+        """Makes views anew whose files have changed; returns whether there are any."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="duckdb")
         self.workshop = workshop
         self.connection = duckdb.connect(
@@ -151,6 +154,21 @@ class QueryDatabase:
             self.connection.interrupt()
             raise
 
+    def read(self, work: Callable[[], _T], renew: Callable[[], bool] | None = None) -> _T:
+        """Do work on files of batches; again if one of them is gone, and others took its place.
+
+        `renew` names these to the work, and tells whether there are any; without it the views are
+        renewed.
+        """
+        renew = renew or self.renew
+        for _ in range(parts.MOST_TRIES):
+            try:
+                return self.waiting(work)
+            except duckdb.IOException:
+                if not renew():
+                    raise
+        return self.waiting(work)
+
     def close(self) -> None:
         """End it, and wait for running work."""
         self.connection.interrupt()
@@ -158,12 +176,16 @@ class QueryDatabase:
         self.connection.close()
 
 
+def _keep_views() -> bool:
+    return False
+
+
 class QueryResult:
     """The answer to a question; its rows are computed when they are written or shown."""
 
     def __init__(self, database: QueryDatabase, sql: str) -> None:
         """Ask; raise the error of DuckDB if it cannot be answered."""
-        relation = database.waiting(lambda: database.connection.sql(sql))
+        relation = database.read(lambda: database.connection.sql(sql))
         assert relation is not None, "a query returns a relation"
         self._database = database
         self._relation = relation
@@ -234,7 +256,7 @@ class QueryResult:
         return shown_rows, total
 
     def _query(self, sql: str) -> None:
-        self._database.waiting(lambda: self._relation.query("answer", sql))
+        self._database.read(lambda: self._relation.query("answer", sql))
 
     def _select(self, form: str) -> str:
         cells: list[str] = []

@@ -26,7 +26,7 @@ def results(batches: Sequence[AskedBatch]) -> list[str]:
             "No batch is asked, so there are no batch_results.",
             hint="Name the folder that `tracekit batch --output` wrote; runs have `runs`.",
         )
-    return [rows_in(batch, batch.results) for batch in batches]
+    return [rows_in(batch, batch.find_results()) for batch in batches]
 
 
 def rows_in(batch: AskedBatch, files: Sequence[Path]) -> str:
@@ -126,8 +126,9 @@ def of_batches(name: str, batches: Sequence[AskedBatch]) -> Iterator[str]:
     units = f"(VALUES {_list_units()})"
     select = _OF_BATCH[name].replace("UNITS", units)
     for batch in batches:
-        if batch.results:
-            rows = rows_in(batch, batch.results)
+        result_files = batch.find_results()
+        if result_files:
+            rows = rows_in(batch, result_files)
             yield select.replace("ROWS", f"({rows})")
 
 

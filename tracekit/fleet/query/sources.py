@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -60,14 +59,13 @@ class AskedBatch:
     prefix: str
     path: Path
 
-    @cached_property
-    def results(self) -> list[Path]:
-        """The readable files with a row for each recording."""
+    def find_results(self) -> list[Path]:
+        """Return the readable files with a row for each recording."""
         return _find_readable(self.path / "results", pq.read_table)
 
-    def table(self, name: str) -> list[Path]:
-        """Return the files of a normalized table, of one recording each or of many."""
-        return _find_readable(self.path / "tables" / name, pq.read_metadata)
+    def table(self, name: str) -> dict[Path, list[str]]:
+        """Return the files of a normalized table, and the keys of the recordings in each."""
+        return parts.read_files(self.path / "tables" / name, _list_keys)
 
     @cached_property
     def recordings(self) -> list[BatchRow]:
@@ -81,15 +79,14 @@ class AskedBatch:
         return rows
 
 
-_TRIES = 5  # of a list of files, while a batch puts others in their place
+def _list_keys(listed_files: Sequence[Path]) -> dict[Path, list[str]]:
+    readable_files = _select_readable(listed_files, pq.read_metadata)
+    return {file: parts.names_in(file) for file in readable_files}
 
 
 def _find_readable(folder: Path, read: Callable[[Path], object]) -> list[Path]:
     """Return the files of a folder that `read` can read; report the others as damaged."""
-    for _ in range(_TRIES):
-        with suppress(FileNotFoundError):
-            return list(_select_readable(parts.find_files(folder), read))
-    raise RecordingError(f"The files of {folder} change.", hint="Ask again once its batch ended.")
+    return parts.read_files(folder, lambda files: list(_select_readable(files, read)))
 
 
 def _select_readable(

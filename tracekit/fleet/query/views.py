@@ -24,7 +24,6 @@ from tracekit.base import (
     UsageError,
     find_similar,
 )
-from tracekit.fleet.batch import parts
 from tracekit.fleet.query import kept_rows, overviews
 from tracekit.fleet.query.database import QueryDatabase, text
 from tracekit.fleet.query.kept_rows import KeptRows, KeptRun
@@ -51,7 +50,7 @@ class LeftOut:
     """Runs that lack a table or cannot be read, and the losses of the others."""
 
     def __init__(self) -> None:
-        self._runs: defaultdict[tuple[str, str, Flaw], list[str]] = defaultdict(list)
+        self._runs: defaultdict[tuple[str, str, Flaw], dict[str, None]] = defaultdict(dict)
 
     def note(
         self,
@@ -60,8 +59,8 @@ class LeftOut:
         words: str = _THERE_IS_NONE,
         flaw: Flaw = Flaw.NOTED,
     ) -> None:
-        """Note why a run does not have a table, or a loss that its reader reports."""
-        self._runs[table, words, flaw].append(run)
+        """Note once why a run does not have a table, or a loss that its reader reports."""
+        self._runs[table, words, flaw][run] = None
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -70,7 +69,7 @@ class LeftOut:
         losses: list[Loss] = []
         for entry in entries[:_NAMED]:
             table, words, flaw = entry
-            names = _join_names(self._runs[entry])
+            names = _join_names(list(self._runs[entry]))
             text = f"{table} of {names}{words}"
             losses.append(Loss(flaw, text, table=table))
         hidden_count = len(entries) - _NAMED
@@ -179,6 +178,20 @@ class _Reading:
         self._row_count = 0
 
 
+@dataclass
+class _Statement:
+    """SQL that names the files of batches; `write` makes it of those that are there now."""
+
+    write: Callable[[], str]
+    sql: str
+
+    def renew(self) -> bool:
+        """Write it again; return whether it changed."""
+        last_sql = self.sql
+        self.sql = self.write()
+        return self.sql != last_sql
+
+
 @dataclass(frozen=True)
 class Views:
     """The views of a database; `omissions` grows with the runs that they lack, and the reasons."""
@@ -188,6 +201,7 @@ class Views:
     opener: Opener
     omissions: LeftOut
     progress: Progress
+    _made: list[_Statement] = field(default_factory=list[_Statement])
 
     def make(self, name: str) -> None:
         """Make the view that a question names, in upper or lower case."""
@@ -196,31 +210,56 @@ class Views:
             raise no_table(name, NAMES)
         if name in overviews.COLUMNS:
             self._make_overview(name)
-            return
-        if name == overviews.RESULTS:
-            selects = overviews.results(self.sources.batches)
+        elif name == overviews.RESULTS:
+            self._make_view(name, lambda: overviews.results(self.sources.batches))
         else:
-            selects = self._select_table(name)
-        self._execute(f"CREATE VIEW {name} AS {_UNION.join(selects)}")
+            of_runs = self._select_runs(name, self._read_table)
+            self._make_view(name, lambda: self._select_table(name, of_runs))
+
+    def renew(self) -> bool:
+        """Make those views anew for which a batch has other files now; return if there are any."""
+        is_changed = False
+        for statement in self._made:
+            if statement.renew():
+                self._execute_with_files(statement)
+                is_changed = True
+        return is_changed
+
+    def _make_view(self, name: str, select: Callable[[], Sequence[str]]) -> None:
+        def write() -> str:
+            return f"CREATE OR REPLACE VIEW {name} AS {_UNION.join(select())}"
+
+        statement = _Statement(write, write())
+        self._execute_with_files(statement)
+        self._made.append(statement)
 
     def _make_overview(self, name: str) -> None:
         """Make a table, because many small files are read once, in the order of the runs' names."""
-        selects = self._select_overview(name)
-        self._execute(f"CREATE TABLE unsorted_{name} AS {_UNION.join(selects)}")
+        of_runs = self._select_overview(name)
+
+        def write() -> str:
+            of_batches = overviews.of_batches(name, self.sources.batches)
+            return f"CREATE TABLE unsorted_{name} AS {_UNION.join((*of_runs, *of_batches))}"
+
+        self._execute_with_files(_Statement(write, write()))
         self._execute(f"CREATE TABLE {name} AS FROM unsorted_{name} ORDER BY run, rowid")
+
+    def _execute_with_files(self, statement: _Statement) -> None:
+        """Execute a statement; if a file is gone, because a batch joins its files, a new one."""
+        execute = self.database.connection.execute
+        self.database.read(lambda: execute(statement.sql), statement.renew)
 
     def _execute(self, sql: str) -> None:
         self.database.waiting(lambda: self.database.connection.execute(sql))
 
-    def _select_table(self, name: str) -> list[str]:
-        selects = self._select_runs(name, self._read_table)
+    def _select_table(self, name: str, of_runs: Sequence[str]) -> list[str]:
+        """Return queries for the rows of runs and batches, and note the recordings without any."""
+        selects = list(of_runs)
         for batch in self.sources.batches:
             table_files = batch.table(name)
             if table_files:
-                selects.append(overviews.rows_in(batch, table_files))
-            keys: set[str] = set()
-            for file in table_files:
-                keys.update(parts.names_in(file))
+                selects.append(overviews.rows_in(batch, list(table_files)))
+            keys = {key for keys in table_files.values() for key in keys}
             for recording in batch.recordings:
                 if not recording.has_failed and recording.key not in keys:
                     self.omissions.note(name, recording.recording)
@@ -237,6 +276,7 @@ class Views:
         return selects
 
     def _select_overview(self, name: str) -> list[str]:
+        """Return queries for the rows of all runs in an overview, and note batches without it."""
         if name not in overviews.IN_BATCHES:
             for batch in self.sources.batches:
                 words = f" is left out: a batch does not keep its {name}."
@@ -245,8 +285,7 @@ class Views:
         selects = self._select_runs(name, self._read_overview)
         if name != "runs":
             self._note_failed_recordings(name)
-        of_batches = overviews.of_batches(name, self.sources.batches)
-        return [f"FROM no_{name}", *selects, *of_batches]
+        return [f"FROM no_{name}", *selects]
 
     def _select_runs(self, name: str, read: _Read) -> list[str]:
         """Return queries for the rows of all runs, and note the runs that lack them.
@@ -457,7 +496,7 @@ def _counts(
             omissions.note("every table", run.name, words, flaw)
     for batch in asked_sources.batches:
         for name in SCHEMAS:
-            counts[name] += sum(len(parts.names_in(file)) for file in batch.table(name))
+            counts[name] += sum(map(len, batch.table(name).values()))
         analysed = [recording for recording in batch.recordings if not recording.has_failed]
         counts["metrics"] += len(analysed)
         counts["findings"] += len(analysed)
