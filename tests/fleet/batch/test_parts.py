@@ -95,6 +95,36 @@ def test_files_of_another_schema_and_large_and_damaged_ones_stay_apart(
     assert (folder / "damaged.parquet").read_bytes() == b"PAR1 nonsense"
 
 
+def test_a_part_is_full_before_the_next_one_begins(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "_ROW_GROUP", 1)
+    parts.join(folder)
+    [part] = folder.iterdir()
+    whole_size = part.stat().st_size
+    parts.take_apart(folder, NAMES, FEW_ROWS)
+    limit = whole_size // 3
+    monkeypatch.setattr(parts, "_SMALL", limit)
+    parts.join(folder)
+    *full_sizes, last_size = sorted(
+        (file.stat().st_size for file in folder.iterdir()), reverse=True
+    )
+    assert len(full_sizes) in {1, 2}
+    assert min(full_sizes) >= limit > last_size
+    assert read(folder) == ROWS
+
+
+def test_full_parts_and_parts_that_get_no_more_rows_stay(folder: Path) -> None:
+    parts.join(folder)
+    [part] = folder.iterdir()
+    for number in range(20):
+        pq.write_table(pa.table({"other": [number]}), folder / f"other-{number}.parquet")
+    parts.join(folder)
+    (other_part,) = {*folder.iterdir()} - {part}
+    assert len(parts.names_in(other_part)) == 20
+    assert parts.names_in(part) == NAMES
+
+
 def test_a_few_files_are_not_worth_a_part(folder: Path) -> None:
     for name in NAMES[5:]:
         (folder / f"{name}.parquet").unlink()
@@ -149,7 +179,7 @@ def test_a_full_disk_leaves_the_files_as_they_are(
     def fail(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(parts, "_write_part", fail)
+    monkeypatch.setattr(parts.pq, "ParquetWriter", fail)
     parts.join(folder)
     assert read(folder) == ROWS
     assert {path.name for path in folder.parent.iterdir()} == {"rows"}

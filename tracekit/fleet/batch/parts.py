@@ -1,7 +1,7 @@
 """The files of a batch's data set: one for each source while it grows, then parts of many.
 
 Ten thousand small files take longer to open than to read. When a batch ends, small files become
-parts of up to 128 MB, each with a list of the files that it was made of, in the order of its rows.
+parts of 64 to 128 MB, each with a list of the files that it was made of, in the order of its rows.
 Before one of these is replaced, its part is taken apart. To join files and to take them apart, a
 whole new folder is put in the place of the old one, so that a process that is killed leaves each
 row once. Nobody else may write into the folder meanwhile.
@@ -15,6 +15,7 @@ import shutil
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -157,16 +158,17 @@ def take_apart(folder: Path, sources: Collection[str], options: Mapping[str, Any
 
 
 def join(folder: Path) -> None:
-    """Make parts of the small files; if that fails, they stay as they are."""
+    """Make parts of the small files, except damaged ones; change nothing if that fails."""
     small_files = [file for file in find_files(folder) if file.stat().st_size < _SMALL]
     single_files = [file for file in small_files if not file.name.startswith(_PART)]
     if len(single_files) < _FEWEST:
         return
     try:
-        readable_files = list(_select_readable(small_files))
-        with _renewing(folder, set(readable_files)) as new_folder:
-            for shared_files in _share_parts(readable_files):
-                _write_part(shared_files, new_folder)
+        replaced_files: set[Path] = set()
+        with _renewing(folder, replaced_files) as new_folder:
+            for schema, like_files in _group_by_schema(small_files):
+                rows_by_file = _read_each(like_files, replaced_files)
+                _write_parts(schema, _collect(rows_by_file), new_folder)
     except (OSError, pa.ArrowException) as error:
         _log.warning("The small files of %s stay as they are: %s", folder, error)
 
@@ -195,7 +197,7 @@ def _identify(folder: Path) -> tuple[Path, int, int] | None:
 
 @contextmanager
 def _renewing(folder: Path, replaced_files: set[Path]) -> Generator[Path]:
-    """Yield a folder that takes the place of `folder`, with all of its other files."""
+    """Yield a folder that takes the place of `folder`, with all files that were not replaced."""
     new, old = _new(folder), _old(folder)
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir()
@@ -222,7 +224,7 @@ def _lend(file: Path, place: Path) -> None:
 
 def _read_list(part: Path) -> list[_JoinedFile]:
     """Return the files that a part was made of; raise ArrowInvalid if it does not say."""
-    metadata = pq.read_schema(part).metadata or {}
+    metadata = pq.read_metadata(part).metadata or {}
     try:
         return documents.decode_json(metadata.get(_JOINED, b""), list[_JoinedFile])
     except msgspec.MsgspecError as error:
@@ -256,30 +258,18 @@ def _read(file: Path) -> pa.Table:
         return parquet.read(use_threads=False)
 
 
-def _select_readable(small_files: Sequence[Path]) -> Iterator[Path]:
-    """Yield the files that can be read; readers name the damaged ones, which stay as they are."""
+def _group_by_schema(small_files: Sequence[Path]) -> Iterator[tuple[pa.Schema, list[Path]]]:
+    """Yield the files of each schema, if not all of them are parts; damaged ones are left out."""
+    groups: dict[bytes, tuple[pa.Schema, list[Path]]] = {}
     for file in small_files:
-        try:
-            _read(file)
-            if file.name.startswith(_PART):
-                _read_list(file)
-        except (OSError, pa.ArrowException):
-            continue
-        yield file
-
-
-def _share_parts(small_files: Sequence[Path]) -> Iterator[list[Path]]:
-    """Yield the files of each part: those of one schema, until they have 64 MB."""
-    open_parts: dict[bytes, list[Path]] = {}
-    sizes: dict[bytes, int] = {}
-    for file in small_files:
-        key = _describe(pq.read_schema(file))
-        open_parts.setdefault(key, []).append(file)
-        sizes[key] = sizes.get(key, 0) + file.stat().st_size
-        if sizes[key] >= _SMALL:
-            yield open_parts.pop(key)
-            del sizes[key]
-    yield from open_parts.values()
+        with suppress(OSError, pa.ArrowException):
+            schema = _plain(pq.read_schema(file))
+            key = schema.serialize().to_pybytes()
+            _, files = groups.setdefault(key, (schema, []))
+            files.append(file)
+    for schema, files in groups.values():
+        if not all(file.name.startswith(_PART) for file in files):
+            yield schema, files
 
 
 def _plain(schema: pa.Schema) -> pa.Schema:
@@ -289,40 +279,55 @@ def _plain(schema: pa.Schema) -> pa.Schema:
     return schema.with_metadata(metadata)
 
 
-def _describe(schema: pa.Schema) -> bytes:
-    return _plain(schema).serialize().to_pybytes()
+_JoinedRows = tuple[list[_JoinedFile], "pa.Table"]
 
 
-def _write_part(part_files: Sequence[Path], folder: Path) -> None:
-    joined_files: list[_JoinedFile] = []
-    for file in part_files:
-        if file.name.startswith(_PART):
-            joined_files += _read_list(file)
-        else:
-            row_count = pq.read_metadata(file).num_rows
-            joined_files.append(_JoinedFile(file.stem, row_count))
-    schema = _plain(pq.read_schema(part_files[0]))
-    metadata = {**(schema.metadata or {}), _JOINED: documents.encode_json(joined_files)}
-    schema = schema.with_metadata(metadata)
-    place = folder / f"{_PART}{uuid4().hex}.parquet"
-    with pq.ParquetWriter(place, schema, compression="zstd", write_page_checksum=True) as writer:
-        for rows in _collect(part_files):
-            writer.write_table(rows.cast(schema), row_group_size=_ROW_GROUP)
-    with place.open("rb") as stream:
-        os.fsync(stream.fileno())
+def _read_each(files: Sequence[Path], read_files: set[Path]) -> Iterator[_JoinedRows]:
+    """Yield the rows of each file that is not damaged, and note it among those that were read."""
+    for file in files:
+        try:
+            rows = _read(file).replace_schema_metadata()
+            joined_files = [_JoinedFile(file.stem, rows.num_rows)]
+            if file.name.startswith(_PART):
+                joined_files = _read_list(file)
+        except (OSError, pa.ArrowException):
+            continue
+        read_files.add(file)
+        yield joined_files, rows
 
 
-def _collect(part_files: Sequence[Path]) -> Iterator[pa.Table]:
+def _collect(rows_by_file: Iterator[_JoinedRows]) -> Iterator[_JoinedRows]:
     """Yield the rows of files, together as many as a row group has."""
+    joined_files: list[_JoinedFile] = []
     tables: list[pa.Table] = []
     row_count = 0
-    for file in part_files:
-        table = _read(file).replace_schema_metadata()
-        tables.append(table)
-        row_count += table.num_rows
+    for names, rows in rows_by_file:
+        joined_files += names
+        tables.append(rows)
+        row_count += rows.num_rows
         if row_count >= _ROW_GROUP:
-            yield pa.concat_tables(tables).unify_dictionaries()
+            yield joined_files, pa.concat_tables(tables).unify_dictionaries()
+            joined_files = []
             tables = []
             row_count = 0
     if tables:
-        yield pa.concat_tables(tables).unify_dictionaries()
+        yield joined_files, pa.concat_tables(tables).unify_dictionaries()
+
+
+def _write_parts(schema: pa.Schema, all_rows: Iterator[_JoinedRows], folder: Path) -> None:
+    """Write rows into parts; each but the last one has 64 MB at least."""
+    for first_rows in all_rows:
+        joined_files: list[_JoinedFile] = []
+        place = folder / f"{_PART}{uuid4().hex}.parquet"
+        with (
+            pa.OSFile(str(place), "wb") as sink,
+            pq.ParquetWriter(sink, schema, compression="zstd", write_page_checksum=True) as writer,
+        ):
+            for names, rows in chain([first_rows], all_rows):
+                writer.write_table(rows.cast(schema), row_group_size=_ROW_GROUP)
+                joined_files += names
+                if sink.tell() >= _SMALL:
+                    break
+            writer.add_key_value_metadata({_JOINED: documents.encode_json(joined_files)})
+        with place.open("rb") as stream:
+            os.fsync(stream.fileno())

@@ -108,7 +108,7 @@ class KeptRows:
     def find(
         self, keys: Sequence[str], database: QueryDatabase
     ) -> tuple[dict[str, KeptRun], list[Path]]:
-        """Return the runs with these keys whose rows are kept, by key, and files of their rows.
+        """Return by key the runs with kept rows among these keys, and files with their rows.
 
         The files lie in the database's folder, where no other process removes them, and hold no
         other rows.
