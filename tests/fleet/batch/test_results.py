@@ -17,6 +17,7 @@ from tracekit.fleet.batch.results import (
     RowFinding,
     as_table,
     fill_row,
+    find_month,
     forget_tables,
     wanted_tables,
 )
@@ -94,3 +95,21 @@ def test_only_tables_of_that_recording_that_were_not_kept_again_are_removed(tmp_
     )
     assert remaining_files == ["gaps/k-2.parquet", "steps/k.parquet"]
     forget_tables(tmp_path / "nowhere", "k")
+
+
+@pytest.mark.parametrize(
+    ("started", "month"),
+    [
+        ("2026-03-30T20:49:19.103-07:00", "2026-03"),
+        ("2026-03-31T23:30:00-07:00", "2026-03"),
+        ("2026-03-05T17:52:11.171Z", "2026-03"),
+        ("2026-12-01", "2026-12"),
+        ("", None),
+        ("yesterday", None),
+        ("2026-13-01T00:00:00Z", None),
+    ],
+)
+def test_a_month_is_that_of_the_recordings_clock_or_unknown(
+    started: str, month: str | None
+) -> None:
+    assert find_month(started) == month

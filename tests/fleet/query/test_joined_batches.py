@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tracekit.base.errors import TracekitError
 from tracekit.fleet.batch import parts
 from tracekit.fleet.batch.results import BatchRow, as_table
 from tracekit.fleet.query.ask import ask_runs
@@ -130,3 +131,63 @@ def test_a_file_that_cannot_be_read_for_another_reason_is_an_error(tmp_path: Pat
         database.read(work, renew=lambda: True)
     assert len(attempts) < 10
     database.close()
+
+
+MONTHS = ["2026-10"] * 20 + ["2026-11"] * 20 + [None] * 20
+
+
+@pytest.fixture
+def dated_output(tmp_path: Path) -> Path:
+    """A joined batch of sixty recordings with an interval each: of two months, or undated."""
+    folder = tmp_path / "out"
+    results, table = folder / "results", folder / "tables" / "gpu_intervals"
+    results.mkdir(parents=True)
+    table.mkdir(parents=True)
+    for number, month in enumerate(MONTHS):
+        key = f"k{number:02d}"
+        started = f"{month}-{1 + number % 28:02d}T12:00:00Z" if month else ""
+        row = BatchRow(key, key, key, "stamp", "bundle", "ok", started=started)
+        pq.write_table(as_table((row,)), results / f"{key}.parquet")
+        months = pa.array([month], pa.string()).dictionary_encode()
+        intervals = pa.table({"recording": [key], "month": months, "start": [number]})
+        pq.write_table(parts.mark_month(intervals, month), table / f"{key}.parquet")
+    join(folder)
+    return folder
+
+
+def test_a_part_has_one_month_and_a_question_of_a_month_reads_no_other(
+    dated_output: Path, ask: Any
+) -> None:
+    question = "select count(*) as n, min(start) as first from gpu_intervals where month {}"
+    assert ask(question.format("= '2026-11'"), dated_output) == [{"n": 20, "first": 20}]
+    assert ask(question.format("is null"), dated_output) == [{"n": 20, "first": 40}]
+    assert ask("select count(*) as n from gpu_intervals", dated_output) == [{"n": 60}]
+    files = parts.find_files(dated_output / "tables" / "gpu_intervals")
+    months = [set(pq.read_table(file)["month"].to_pylist()) for file in files]
+    assert sorted(months, key=str) == [{"2026-10"}, {"2026-11"}, {None}]
+    for file, part_months in zip(files, months, strict=True):
+        if part_months == {"2026-11"}:
+            continue
+        content = file.read_bytes()
+        footer = 8 + int.from_bytes(content[-8:-4], "little")
+        file.write_bytes(bytes(len(content) - footer) + content[-footer:])
+    assert ask(question.format(">= '2026-11'"), dated_output) == [{"n": 20, "first": 20}]
+    with pytest.raises(TracekitError, match="Invalid data"):
+        ask(question.format("= '2026-10'"), dated_output)
+
+
+def test_recordings_are_selected_by_their_time(dated_output: Path, ask: Any) -> None:
+    question = "select count(*) as n from {} where started >= '2026-11-05'"
+    assert ask(question.format("runs"), dated_output) == [{"n": 16}]
+    assert ask(question.format("batch_results"), dated_output) == [{"n": 16}]
+    undated = "select count(*) as n from runs where started is null"
+    assert ask(undated, dated_output) == [{"n": 20}]
+
+
+def test_files_of_a_batch_that_knew_no_months_are_read(output: Path, ask: Any) -> None:
+    for file in (output / "results").iterdir():
+        pq.write_table(pq.read_table(file).drop_columns("started"), file)
+    join(output)
+    question = "select count(*) as n from {} where {} is null"
+    assert ask(question.format("gpu_intervals", "month"), output) == [{"n": 40}]
+    assert ask(question.format("runs", "started"), output) == [{"n": 20}]

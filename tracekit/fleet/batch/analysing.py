@@ -24,6 +24,7 @@ from tracekit.tables import Tables, exports
 
 _COLLECTED_AFTER = 50_000
 """New objects after which the collector looks for cycles; it took a tenth of a small analysis."""
+_FORM = 2  # of rows and tables, for folders of this version that were begun before a change
 _MOST_FILES = 100_000
 _LONGEST = 200  # letters of a file's name
 _SHARE = 0.5  # of the free disk that one recording may take
@@ -114,7 +115,7 @@ class Choices:
     def settings(self) -> str:
         """A text that changes when results would; recordings are analysed again then."""
         tables = ",".join(self.tables)
-        settings = (own_version(), self.target, tables, self.redacted, self.run, self.pages)
+        settings = (own_version(), _FORM, self.target, tables, self.redacted, self.run, self.pages)
         return "\0".join(map(str, settings))
 
 

@@ -5,6 +5,10 @@ parts of 64 to 128 MB, each with a list of the files that it was made of, in the
 Before one of these is replaced, its part is taken apart. To join files and to take them apart, a
 whole new folder is put in the place of the old one, so that a process that is killed leaves each
 row once. Nobody else may write into the folder meanwhile.
+
+A part has rows of one month, so that a reader who asks for a month skips the others by their
+statistics. There are no folders of months, so that a file which is written again, with another
+date, replaces the old one.
 """
 
 from __future__ import annotations
@@ -29,6 +33,7 @@ from tracekit.tables.lazy import pa, pq
 _log = logging.getLogger(__name__)
 _PART = "part-"
 _JOINED = b"tracekit.joined"
+_MONTH = b"tracekit.month"
 _SMALL = 64 << 20  # bytes; a larger file stays as it is
 _FEWEST = 16  # small files from which a part is worth its making
 _ROW_GROUP = 122_880  # rows; one thread of DuckDB takes so many at a time
@@ -114,6 +119,13 @@ def recover(folder: Path) -> None:
         whole_folder.rename(folder)
     for leftover in (old, new):
         shutil.rmtree(leftover, ignore_errors=True)
+
+
+def mark_month(table: pa.Table, month: str | None) -> pa.Table:
+    """Return a table to be written, which shares parts only with others of its month."""
+    if month is None:
+        return table
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), _MONTH: month.encode()})
 
 
 def report_damage(file: Path, error: Exception) -> None:

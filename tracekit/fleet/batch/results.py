@@ -3,11 +3,13 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -50,7 +52,7 @@ class BatchRow:
 
     `key` is the digest of its place, and part of the names of its files in the batch; `source` is
     the same for all recordings of one source; `stamp` is the digest of the recording's files and
-    of the batch's settings.
+    of the batch's settings. `started` is ISO 8601, or empty if the recording does not tell it.
     """
 
     recording: str
@@ -68,6 +70,7 @@ class BatchRow:
     device: str = ""
     workload: str = ""
     target: str = ""
+    started: str = ""
     duration: float | None = None
     metrics: dict[str, float] = field(default_factory=dict[str, float])
     results: dict[str, float] = field(default_factory=dict[str, float])
@@ -165,6 +168,7 @@ def fill_row(row: BatchRow, recording: Recording, result: Result) -> BatchRow:
         device=device,
         workload=provenance.workload,
         target=", ".join(targets),
+        started=provenance.started,
         duration=provenance.duration,
         metrics=metrics,
         results=results,
@@ -241,12 +245,14 @@ def keep_tables(
 ) -> tuple[str, ...]:
     """Write tables of a recording as `tables/NAME/KEY.parquet`; return their names.
 
-    The first column is `recording`. A table that the recording lacks, or that cannot be read, is
-    left out; the warnings of the recording say why.
+    The first columns are `recording` and `month`, such as 2026-11, which is null if it is not
+    known. A table that the recording lacks, or that cannot be read, is left out; the warnings of
+    the recording say why.
     """
     if not output or not wanted_names:
         return ()
     kept_names: list[str] = []
+    month = find_month(row.started)
     for name in tables:
         if name not in wanted_names and ALL not in wanted_names:
             continue
@@ -254,14 +260,28 @@ def keep_tables(
             table = tables.arrow(name)
         except TracekitError:
             continue
-        repeated_names = [row.recording] * table.num_rows
-        names = pa.array(repeated_names, pa.string()).dictionary_encode()
+        table = table.add_column(0, "recording", _repeat(row.recording, table.num_rows))
+        table = table.add_column(1, "month", _repeat(month, table.num_rows))
         path = Path(output) / FOLDER / name / f"{row.key}.parquet"
         with files.replacing(path) as file:
-            named_table = table.add_column(0, "recording", names)
-            pq.write_table(named_table, file, **_OF_TABLES)
+            pq.write_table(parts.mark_month(table, month), file, **_OF_TABLES)
         kept_names.append(name)
     return tuple(kept_names)
+
+
+def find_month(started: str) -> str | None:
+    """Return the month of a time in ISO 8601 on its own clock, such as 2026-11; None if unknown."""
+    try:
+        moment = datetime.fromisoformat(started)
+    except ValueError:
+        return None
+    return moment.isoformat()[: len("2026-11")]
+
+
+def _repeat(value: str | None, count: int) -> pa.DictionaryArray:
+    """Return a column of equal texts, or of nulls."""
+    places = pa.array(np.zeros(count, np.int32), mask=np.full(count, value is None))
+    return pa.DictionaryArray.from_arrays(places, pa.array([value or ""]))
 
 
 def forget_tables(output: Path, key: str, kept_names: Sequence[str] = ()) -> None:

@@ -36,6 +36,11 @@ def rows_in(batch: AskedBatch, files: Sequence[Path]) -> str:
     return f"SELECT {name} AS run, {path} AS run_path, * EXCLUDE (recording) FROM {parquet(files)}"
 
 
+def select_no_rows(column: str) -> str:
+    """Return a query that adds a column of texts to rows that may lack it, and no row."""
+    return f"SELECT CAST(NULL AS VARCHAR) AS {column} WHERE false"
+
+
 def parquet(files: Sequence[Path]) -> str:
     """Return a source in SQL for the rows of files, whose columns may differ."""
     paths = [str(file.resolve()) for file in files]
@@ -129,7 +134,7 @@ def of_batches(name: str, batches: Sequence[AskedBatch]) -> Iterator[str]:
         result_files = batch.find_results()
         if result_files:
             rows = rows_in(batch, result_files)
-            yield select.replace("ROWS", f"({rows})")
+            yield select.replace("ROWS", f"({rows} UNION ALL BY NAME {select_no_rows('started')})")
 
 
 def _list_units() -> str:
@@ -144,7 +149,7 @@ def _list_units() -> str:
 
 _TEXTS = ", ".join(
     f"nullif({name}, '') AS {name}"
-    for name in ("error", "template", "device", "workload", "tracekit")
+    for name in ("error", "template", "device", "workload", "tracekit", "started")
 )
 _OF_BATCH = {
     "runs": rf"""

@@ -273,6 +273,8 @@ class Views:
                 hint=f"It is made of {origins}; `tracekit query --list` lists the "
                 f"tables, and `tracekit tables RUN {name}` reads that of one run.",
             )
+        if self.sources.batches:
+            selects.append(overviews.select_no_rows("month"))
         return selects
 
     def _select_overview(self, name: str) -> list[str]:
@@ -520,6 +522,8 @@ def _views(asked_sources: Sources, counts: Counter[str]) -> Iterator[View]:
         if counts[name]:
             column_names = [column.name for column in schema.columns]
             columns = ["run", "run_path", *column_names]
+            if asked_sources.batches:
+                columns.append("month")
             if schema.more:
                 columns.append(f"({schema.more})")
             yield name, counts[name], columns
