@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from analysed import intervals, table
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window
-from tracekit.analysis.scope import Device, Recorded, families, own_rows
+from tracekit.analysis.scope import Device, Recorded, families, own_rows, put_target_first
 from tracekit.analysis.work_names import Chore, NamedWork, named_work, reasons
 
 
@@ -153,3 +154,17 @@ def test_where_names_do_not_tell_nothing_is_said() -> None:
         (OLD, [OLD]),
     ):
         assert reasons(name, earlier_names) == ()
+
+
+def test_the_targets_rows_are_a_part_of_a_table_that_has_them_first() -> None:
+    starts = range(6)
+    whole = pd.DataFrame({"start": starts, "target": [start % 3 != 1 for start in starts]})
+    ordered = put_target_first(whole)
+    assert ordered["start"].tolist() == [0, 2, 3, 5, 1, 4]
+    assert list(ordered.index) == list(starts)
+    device = Device(ordered, own_rows(ordered))
+    for part in (device.target_intervals, device.other_intervals):
+        assert np.shares_memory(part["start"].to_numpy(), ordered["start"].to_numpy()), len(part)
+    for chosen in ([0, 1, 2], [4], []):
+        neighbours = whole.assign(target=[start in chosen for start in starts])
+        assert put_target_first(neighbours) is neighbours, chosen

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -217,12 +218,34 @@ def test_a_table_that_is_damaged_while_it_is_open_is_made_again(exports: Path, c
 
 
 @pytest.mark.usefixtures("later")
+def test_a_further_column_of_a_table_that_is_damaged_is_made_again(
+    exports: Path, cache: Path
+) -> None:
+    made = Tables(exports, cache=cache)["gpu_intervals"]
+    further = Tables(exports, cache=cache, is_lean=True).further_columns("gpu_intervals")
+    [file] = cache.glob("*.gpu_intervals.*.normal.parquet")
+    file.write_bytes(b"PAR1 damaged")
+    assert further["label"].equals(made["label"])
+
+
+def test_a_frame_that_was_forgotten_is_read_again(exports: Path, cache: Path) -> None:
+    tables = Tables(exports, cache=cache)
+    frame = tables["gpu_intervals"]
+    tables.forget("gpu_intervals")
+    assert tables["gpu_intervals"].equals(frame)
+
+
+@pytest.mark.usefixtures("later")
 def test_lean_frames_lack_columns_and_joins_of_them_do_not(exports: Path, cache: Path) -> None:
     whole = Tables(exports, cache=cache)["gpu_intervals"]
     lean_tables = Tables(exports, cache=cache, is_lean=True)
     lean = lean_tables["gpu_intervals"]
-    assert {"label", "state"} == set(whole) - set(lean)
+    further = lean_tables.further_columns("gpu_intervals")
+    assert {"label", "state", "depth", "frame", "submission"} == set(whole) - set(lean)
+    assert set(further) == set(whole) - set(lean)
     assert lean.equals(whole[list(lean)])
+    assert pd.DataFrame(dict(further)).equals(whole[list(further)])
+    assert "start" not in further
     assert set(whole) < set(lean_tables.arrow("gpu_jobs").column_names)
     assert lean_tables.arrow("gpu_intervals").column_names == list(whole)
 

@@ -128,6 +128,6 @@ def measure_completeness(
     if steps is None:
         raise NotApplicable("the program marks no steps.")
     starts, ends = spans(steady_steps(steps).sort_values("start"))
-    jobs, _ = spans(own_rows(intervals))
+    jobs, _ = spans(own_rows(intervals[["start", "duration", "target"]]))
     dispatches = models["dispatches"].fillna(1).min()
     return count_jobs(starts, ends, jobs, int(dispatches), margin)

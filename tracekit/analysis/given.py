@@ -60,7 +60,7 @@ from tracekit.analysis.replay import replay_of
 from tracekit.analysis.residency import measure_residency
 from tracekit.analysis.savings.estimate import savings_of
 from tracekit.analysis.savings.readings import schedules_of
-from tracekit.analysis.scope import Recorded, device_of, gpu_of
+from tracekit.analysis.scope import Recorded, device_of, gpu_of, put_target_first
 from tracekit.analysis.submission import habits_of
 from tracekit.analysis.work_names import named_work
 from tracekit.base import Provenance, TracekitError
@@ -155,6 +155,12 @@ def _frame(tables: _Recorded, name: str) -> pd.DataFrame | None:
         return tables[name]
     except (KeyError, TracekitError, Unavailable):
         return None
+
+
+def _further_columns(tables: _Recorded, name: str) -> Mapping[str, pd.Series] | None:
+    if isinstance(tables, Tables):
+        return tables.further_columns(name)
+    return None
 
 
 def _read(tables: Tables, name: str) -> bool:
@@ -288,7 +294,10 @@ class Given(Mapping[str, Any]):
         # A method of its own would keep all tables until the next search for cycles.
         find_creation_time = WeakMethod(self._find_creation_time)
         self._belief = Belief(
-            partial(_frame, tables), recorded or None, lambda: _call_living(find_creation_time)
+            partial(_frame, tables),
+            recorded or None,
+            lambda: _call_living(find_creation_time),
+            partial(_further_columns, tables),
         )
 
     def __getitem__(self, name: str) -> Any:
@@ -321,7 +330,22 @@ class Given(Mapping[str, Any]):
             return self._impossible() if name == IMPOSSIBLE else self._belief.doubtful
         if name in _OF_EXPORTS and isinstance(self._tables, Tables):
             return self._of_exports(name, self._tables)
-        return Recorded(self._belief.believe(name, self._tables[name]))
+        frame = self._belief.believe(name, self._tables[name])
+        if name == "gpu_intervals":
+            frame = self._put_target_first(frame)
+        return Recorded(frame)
+
+    def _put_target_first(self, intervals: pd.DataFrame) -> pd.DataFrame:
+        """Order the largest table so that the rows of the target are a part of it, not a copy.
+
+        The table as it was read is not held, so that it is in memory once.
+        """
+        ordered = put_target_first(intervals)
+        if ordered is not intervals and isinstance(self._tables, Tables):
+            with suppress(Unavailable, TracekitError):  # which counts the rows as they were read
+                self[COMPLETENESS]
+            self._tables.forget("gpu_intervals")
+        return ordered
 
     def _of_exports(self, name: str, tables: Tables) -> pd.DataFrame:
         if name == losses.LOSSES:

@@ -11,6 +11,7 @@ from tracekit.analysis.intervals import IntervalSet
 from tracekit.analysis.intervals import gaps as gaps_between
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.levers import Mechanism
+from tracekit.analysis.scope import own_rows
 from tracekit.analysis.upkeep import wirings
 from tracekit.workload import COMPILE, IDLE, REFERENCE
 
@@ -182,9 +183,8 @@ def _find_target_work(
     """Return when the device had no work of the target, and when it had some."""
     if gpu_intervals is None or not _has_work_times(gpu_intervals, handover):
         return []
-    target_work = Happening.from_rows(
-        LONGER_WORK, Mechanism.UNEVEN_WORK, gpu_intervals[gpu_intervals["target"]]
-    )
+    target_rows = own_rows(gpu_intervals)
+    target_work = Happening.from_rows(LONGER_WORK, Mechanism.UNEVEN_WORK, target_rows)
     work = target_work.when
     if not work.starts.size:
         return []

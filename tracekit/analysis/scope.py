@@ -54,6 +54,22 @@ class Recorded(pd.DataFrame):
         return pd.DataFrame(_choose_steady(self))
 
 
+def put_target_first(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with the rows of the target before the others, in the same order each.
+
+    Either is then a part of the table, where a selection would be a copy. A table in which the rows
+    of the target follow one another already, or are all, is returned itself.
+    """
+    if "target" not in frame:
+        return frame
+    is_of_target = frame["target"].to_numpy(np.bool_)
+    places = np.flatnonzero(is_of_target)
+    if not places.size or places[-1] - places[0] + 1 == places.size:
+        return frame
+    order = np.concatenate((places, np.flatnonzero(~is_of_target)))
+    return frame.take(order).set_axis(pd.RangeIndex(len(frame)))
+
+
 def own_rows(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows that belong to the target."""
     if isinstance(frame, Recorded):

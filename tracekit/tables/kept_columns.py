@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import blake2b
@@ -45,13 +45,13 @@ _CODE = (
 _SUFFIX = ".normal.parquet"
 _MANY_ROWS = 100_000
 _UNREAD = {
-    "gpu_intervals": frozenset({"label", "state"}),
-    "encoders": frozenset({"process", "device"}),
+    "gpu_intervals": frozenset({"label", "state", "depth", "frame", "submission"}),
+    "encoders": frozenset({"process", "device", "frame"}),
     "driver_intervals": frozenset({"driver", "process", "tid", "device"}),
 }
 """Columns that no metric, rule or panel names: `kernel` is a label without its `submission`.
 
-Others that none names must stay: rows that are equal in every cell count as repeated.
+What examines rows reads them one by one, as `further_columns`.
 """
 _REPEATING = {
     "gpu_intervals": frozenset({"channel", "kernel", "process", "device", "clock"}),
@@ -123,12 +123,25 @@ class ParquetTable:
 
         A table that was damaged since it was found is made again, with all of its columns.
         """
-        unread = _UNREAD.get(self.schema.name, frozenset[str]())
-        columns = [name for name in self.columns if name not in unread]
+        columns = [name for name in self.columns if name not in self.unread]
         encoded = frozenset[str]()
         if self.rows >= _MANY_ROWS:
             encoded = _REPEATING.get(self.schema.name, encoded).intersection(columns)
         return self._load_frame(columns, encoded)
+
+    @property
+    def further_columns(self) -> Mapping[str, pd.Series]:
+        """The columns that a lean frame lacks; each is read at every request."""
+        return _FurtherColumns(self)
+
+    @property
+    def unread(self) -> frozenset[str]:
+        """The names of the columns that a lean frame lacks."""
+        return _UNREAD.get(self.schema.name, frozenset()).intersection(self.columns)
+
+    def load_column(self, name: str) -> pd.Series:
+        """Read one column; of a table that was damaged since it was found, it is made again."""
+        return self._load_frame([name])[name]
 
     def _load_frame(self, names: Sequence[str], encoded: Collection[str] = ()) -> pd.DataFrame:
         """Read columns into a frame, the `encoded` ones as categories."""
@@ -152,6 +165,22 @@ class ParquetTable:
         _log.warning("%s is damaged: %s", self.file, error)
         frame, _ = self.make()
         return frame
+
+
+class _FurtherColumns(Mapping[str, "pd.Series"]):
+    def __init__(self, table: ParquetTable) -> None:
+        self._table = table
+
+    def __getitem__(self, name: str) -> pd.Series:
+        if name not in self._table.unread:
+            raise KeyError(name)
+        return self._table.load_column(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._table.unread))
+
+    def __len__(self) -> int:
+        return len(self._table.unread)
 
 
 def _threads(table: FrameTable | ParquetTable) -> int | None:

@@ -294,6 +294,17 @@ class Tables(Mapping[str, "pd.DataFrame"]):
                 self._frames[name] = table.frame()
         return _handed_out(self._frames[name])
 
+    def forget(self, name: str) -> None:
+        """Hold the frame of a table no longer; the next request reads it again."""
+        self._frames.pop(name, None)
+
+    def further_columns(self, name: str) -> Mapping[str, pd.Series]:
+        """Return the columns that a lean frame lacks, each of which is read on request."""
+        table = self._make(name)
+        if self._is_lean and isinstance(table, ParquetTable):
+            return table.further_columns
+        return {}
+
     def list_losses(self, more: Iterable[Loss] = ()) -> pd.DataFrame:
         """Return the table `losses` of the tables that were read before, and of `more`."""
         return _losses_table((*self.losses, *more))

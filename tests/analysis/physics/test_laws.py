@@ -194,6 +194,34 @@ def test_a_row_that_cannot_be_is_named_and_its_neighbours_are_not(name: str) -> 
     pd.testing.assert_frame_equal(believed, shortened_frame)
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_columns_that_only_laws_ask_for_may_be_apart(name: str) -> None:
+    case = CASES[name]
+    tables = tables_of(case)
+    further: dict[str, dict[str, pd.Series]] = {}
+    for table, rows in tables.items():
+        apart = rows.columns.intersection(["depth", "frame", "submission", "state"])
+        if table == "gpu_intervals":
+            further[table] = {str(column): rows[column] for column in apart}
+            tables[table] = rows.drop(columns=apart)
+    belief = Belief(tables.get, RECORDED, lambda: case.created, further.get)
+    [breach] = belief.breaches()
+    assert (breach.law.name, breach.table) == (case.law, case.table)
+
+
+def test_rows_that_differ_in_a_column_apart_do_not_repeat() -> None:
+    intervals = frame("gpu_intervals", [row for row in loop()["gpu_intervals"] for _ in range(2)])
+    alike = {"submission": pd.Series(1, intervals.index)}
+    unlike = {"submission": pd.Series(intervals.index)}
+    lean = {"gpu_intervals": intervals.drop(columns="submission")}
+    names: list[list[str]] = []
+    for apart in (alike, unlike):
+        belief = Belief(lean.get, RECORDED, lambda: None, {"gpu_intervals": apart}.get)
+        names.append([breach.law.name for breach in belief.breaches()])
+    assert names[0] == ["duplicate"]
+    assert "duplicate" not in names[1]
+
+
 def test_every_law_has_a_row_that_breaks_it() -> None:
     elsewhere = {"more-than-wall-time", "missing-number"}
     assert {case.law for case in CASES.values()} | elsewhere == set(LAWS)

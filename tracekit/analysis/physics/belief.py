@@ -1,12 +1,13 @@
 """The recorded rows that are believed, and the losses that are reported for the others."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.physics.laws import FEW, Breach, Cost
+from tracekit.analysis.physics.laws import FEW, Breach, Cost, Flags
 from tracekit.analysis.physics.lives import judge_lives, judge_numbers, possible_time
 from tracekit.analysis.physics.rows import STAKES, ExaminedTable
 from tracekit.analysis.physics.times import (
@@ -26,8 +27,33 @@ JUDGED = tuple(name for name in STAKES if name != "gpu_states")
 """Tables that findings use; the states of the device are only drawn."""
 
 
-_TIMED = ("gpu_intervals", "completions")
-"""Tables by whose rows the doubtful time is measured."""
+@dataclass(frozen=True, eq=False)
+class Judgment:
+    """The breaches of a table, and the rows and lengths of it that are believed.
+
+    `share` is how much of it is left out: of its rows, or of the time of its work. The rows
+    themselves are not held: a table that is examined is not in memory twice.
+    """
+
+    breaches: tuple[Breach, ...]
+    credible: Flags
+    has_end: Flags
+    share: float
+
+    def leave_out(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return the table without rows and lengths that cannot be; itself if all can."""
+        if not self.breaches:
+            return frame
+        if not self.has_end.all():
+            known_durations = frame["duration"].mask(~self.has_end)
+            frame = frame.assign(duration=known_durations)
+        if not self.credible.all():
+            frame = frame[self.credible].reset_index(drop=True)
+        return frame
+
+
+_NO_FLAGS = np.empty(0, np.bool_)
+_UNBROKEN = Judgment((), _NO_FLAGS, _NO_FLAGS, 0.0)
 
 
 class Belief:
@@ -41,40 +67,44 @@ class Belief:
         read: Callable[[str], pd.DataFrame | None],
         recorded: int | None = None,
         created: Callable[[], int | None] = lambda: None,
+        read_further: Callable[[str], Mapping[str, pd.Series] | None] = lambda _: None,
     ) -> None:
         """Take a function that reads a table, or returns None without it.
 
         `recorded` is the recorded time, `created` returns when the target was created; ns.
+        `read_further` returns the columns that a table has and its frame lacks.
         """
         self._read = read
         self._recorded = recorded
         self._created = created
-        self._examined: dict[str, ExaminedTable] = {}
+        self._read_further = read_further
+        self._judgments: dict[str, Judgment] = {}
+        self._doubtful = 0
 
     def believe(self, name: str, frame: pd.DataFrame) -> pd.DataFrame:
         """Return the table without its impossible rows."""
-        rows = self._examine(name)
-        if rows is None or not rows.breaches:
+        judgment = self._examine(name)
+        if judgment is None:
             return frame
-        return rows.believable
+        return judgment.leave_out(frame)
 
     def breaches(self, names: Iterable[str] = JUDGED) -> tuple[Breach, ...]:
         """Return the breaches in those of the tables that exist."""
         breaches: list[Breach] = []
         for name in names:
-            rows = self._examine(name)
-            if rows is not None:
-                breaches.extend(rows.breaches)
+            judgment = self._examine(name)
+            if judgment is not None:
+                breaches.extend(judgment.breaches)
         return tuple(breaches)
 
     def doubt(self, name: str) -> str:
         """Return a sentence that says why a table may not be used; "" if its rows are believed."""
         if name not in STAKES:
             return ""
-        rows = self._examine(name)
-        if rows is None:
+        judgment = self._examine(name)
+        if judgment is None:
             return ""
-        breaches = [breach for breach in rows.breaches if not breach.missing]
+        breaches = [breach for breach in judgment.breaches if not breach.missing]
         if not breaches:
             return ""
         for breach in breaches:
@@ -84,34 +114,31 @@ class Belief:
                     f"{breach.witness} tells "
                     f"of cannot be, as each {breach.law.words}."
                 )
-        share = self._share(rows)
-        if share <= FEW:
+        if judgment.share <= FEW:
             return ""
-        share_words = units.percent(share)
+        share_words = units.percent(judgment.share)
         return (
             f"impossible rows of {name} may make up {share_words} of it; the first "
             f"{breaches[0].law.words}."
         )
 
-    @cached_property
+    @property
     def doubtful(self) -> int:
         """How long device intervals of the target whose end is not believed may have run, in ns.
 
         The device may have been idle for less time than the believed rows show, by so much.
         """
-        work = self._examine("gpu_intervals")
-        if work is None:
-            return 0
-        return possible_time(work, self._examine("completions"))
+        self._examine("gpu_intervals")
+        return self._doubtful
 
     def losses(self) -> tuple[Loss, ...]:
         """Return the losses of the tables that were examined so far."""
         losses: list[Loss] = []
-        for rows in self._examined.values():
-            losses.extend(map(_loss_of, rows.breaches))
+        for judgment in self._judgments.values():
+            losses.extend(map(_loss_of, judgment.breaches))
         return tuple(losses)
 
-    def _share(self, rows: ExaminedTable) -> float:
+    def _measure_share(self, rows: ExaminedTable) -> float:
         """Return the share of a table that is left out: of its rows, or of the time of its work."""
         is_usable = rows.credible & rows.has_end
         left_out = np.count_nonzero(~is_usable)
@@ -122,15 +149,15 @@ class Belief:
         start = int(credible_starts.min())
         credible_ends = rows.end[rows.credible]
         end = int(credible_ends.max())
-        doubtful_share = self.doubtful / max(end - start, 1)
+        doubtful_share = self._doubtful / max(end - start, 1)
         return max(share, doubtful_share)
 
-    def _examine(self, name: str) -> ExaminedTable | None:
+    def _examine(self, name: str) -> Judgment | None:
         if name not in STAKES:
             return None
         if name in TOGETHER:
             return self._joint.get(name)
-        if name not in self._examined:
+        if name not in self._judgments:
             rows = self._rows(name)
             if rows is None:
                 return None
@@ -139,23 +166,25 @@ class Belief:
             if name in {"gpu_performance_states", "gpu_states"}:
                 judge_states(rows)
             self._enter(rows)
-        return self._examined[name]
+        return self._judgments[name]
 
     @cached_property
-    def _joint(self) -> dict[str, ExaminedTable]:
+    def _joint(self) -> dict[str, Judgment]:
         tables: dict[str, ExaminedTable] = {}
         for name in TOGETHER:
             rows = self._rows(name)
             if rows is not None:
                 tables[name] = rows
         judge_lives(tables, self._created())
-        if "gpu_intervals" in tables:
-            judge_lanes(tables["gpu_intervals"])
-        if {"gpu_intervals", "encoders"} <= tables.keys():
-            judge_numbers(tables["gpu_intervals"], tables["encoders"])
+        work = tables.get("gpu_intervals")
+        if work is not None:
+            judge_lanes(work)
+            if "encoders" in tables:
+                judge_numbers(work, tables["encoders"])
+            self._doubtful = possible_time(work, tables.get("completions"))
         for rows in tables.values():
             self._enter(rows)
-        return {name: self._examined[name] for name in tables}
+        return {name: self._judgments[name] for name in tables}
 
     def _rows(self, name: str) -> ExaminedTable | None:
         """Read a table and judge its times; None without any."""
@@ -164,15 +193,17 @@ class Belief:
             return None
         if "start" not in frame and "time" not in frame:
             return None
-        rows = ExaminedTable.from_frame(name, frame)
+        rows = ExaminedTable.from_frame(name, frame, self._read_further(name))
         judge_times(rows, self._recorded)
         return rows
 
     def _enter(self, rows: ExaminedTable) -> None:
-        """Report the breaches of a table; of one without any, no rows are held."""
-        if not rows.breaches and rows.table not in _TIMED:
-            rows = ExaminedTable.from_frame(rows.table, rows.frame.iloc[:0])
-        self._examined[rows.table] = rows
+        """Report the breaches of a table."""
+        judgment = _UNBROKEN
+        if rows.breaches:
+            share = self._measure_share(rows)
+            judgment = Judgment(tuple(rows.breaches), rows.credible, rows.has_end, share)
+        self._judgments[rows.table] = judgment
         tables_losses.report(_loss_of(breach) for breach in rows.breaches)
 
 

@@ -109,7 +109,7 @@ def _find_frames(rows: ExaminedTable) -> tuple[Times, Places]:
     """
     if not rows.has("frame", "target"):
         return np.empty(0, np.int64), np.empty(0, np.intp)
-    frames = times_of(rows.frame, "frame")
+    frames = rows.cells("frame").to_numpy(dtype=np.int64, na_value=NEVER)
     is_of_target = rows.frame["target"].to_numpy(np.bool_)
     places = np.flatnonzero(is_of_target & (frames != NEVER))
     if (np.diff(rows.start[places]) < 0).any():

@@ -1,6 +1,6 @@
 """A table as the laws see it: its times, and the rows that are believed so far."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -37,7 +37,8 @@ class ExaminedTable:
     """A table whose rows are examined.
 
     The `credible` rows are believed so far, with their length if they have an end (`has_end`): a
-    row whose length is not believed has none from then on.
+    row whose length is not believed has none from then on. The `further` columns are those that
+    only laws ask for; each is read when it is asked for.
     """
 
     table: str
@@ -46,10 +47,13 @@ class ExaminedTable:
     end: Times
     credible: Flags
     has_end: Flags
+    further: Mapping[str, pd.Series] = field(default_factory=dict[str, pd.Series])
     breaches: list[Breach] = field(default_factory=list[Breach])
 
     @classmethod
-    def from_frame(cls, table: str, frame: pd.DataFrame) -> "ExaminedTable":
+    def from_frame(
+        cls, table: str, frame: pd.DataFrame, further: Mapping[str, pd.Series] | None = None
+    ) -> "ExaminedTable":
         """Take a table; a row without a duration has no length."""
         name = "start" if "start" in frame else "time"
         start = times_of(frame, name)
@@ -57,11 +61,17 @@ class ExaminedTable:
         known_length = np.where(length == NEVER, 0, length)
         end = start + known_length
         credible = np.ones(start.size, np.bool_)
-        return cls(table, frame, start, end, credible, credible.copy())
+        return cls(table, frame, start, end, credible, credible.copy(), further or {})
 
     def has(self, *columns: str) -> bool:
         """Return whether the table has all of the columns."""
-        return all(column in self.frame for column in columns)
+        return all(column in self.frame or column in self.further for column in columns)
+
+    def cells(self, column: str) -> pd.Series:
+        """Return a column that the table has."""
+        if column in self.frame:
+            return self.frame[column]
+        return self.further[column]
 
     @cached_property
     def is_of_the_device(self) -> Flags:
@@ -134,17 +144,6 @@ class ExaminedTable:
         if cost is Cost.LENGTH:
             self.has_end[places] = False
             self.end[places] = self.start[places]
-
-    @property
-    def believable(self) -> pd.DataFrame:
-        """The table without rows and lengths that cannot be; the table itself if all can."""
-        frame = self.frame
-        if not self.has_end.all():
-            known_durations = frame["duration"].mask(~self.has_end)
-            frame = frame.assign(duration=known_durations)
-        if not self.credible.all():
-            frame = frame[self.credible].reset_index(drop=True)
-        return frame
 
     def miss(self, law: str, followers: Places, count: int, numbered: int) -> None:
         """Report that `count` rows are missing right before the `followers`.
@@ -243,12 +242,12 @@ def first_moments(ids: Ids, times: Times, usable: Flags) -> Moments:
     return Moments(row_ids[heads], times[places], places)
 
 
-def names_of(frame: pd.DataFrame, columns: Sequence[str], places: Places) -> NDArray[np.int64]:
+def names_of(rows: ExaminedTable, columns: Sequence[str], places: Places) -> NDArray[np.int64]:
     """Return a number from 0 for each of the rows, the same for rows with the same cells."""
     numbers = np.zeros(places.size, np.int64)
     for column in columns:
-        if column in frame:
-            place_cells = frame[column].take(places)
+        if rows.has(column):
+            place_cells = rows.cells(column).take(places)
             codes, distinct = _encode(place_cells)
             combined_codes = numbers * (distinct + 1) + codes
             combined, _ = pd.factorize(combined_codes)

@@ -76,7 +76,13 @@ def _judge_repeats(rows: ExaminedTable) -> None:
         return
     # Only the few rows that share their times are compared cell by cell.
     candidates = np.union1d(order[:-1][shares_times], order[1:][shares_times])
-    is_equal = rows.frame.iloc[candidates].duplicated().to_numpy(np.bool_)
+    cells = rows.frame.iloc[candidates]
+    is_equal = cells.duplicated().to_numpy(np.bool_)
+    if is_equal.any():
+        for name, column in rows.further.items():
+            if name not in cells:
+                cells = cells.assign(**{name: column.take(candidates)})
+        is_equal = cells.duplicated().to_numpy(np.bool_)
     has_id = rows.buffers[candidates] != 0
     repeats = np.zeros(rows.start.size, np.bool_)
     repeats[candidates] = is_equal & has_id
@@ -104,12 +110,12 @@ def judge_lanes(rows: ExaminedTable) -> None:
     """
     if not rows.has("depth", "channel"):
         return
-    has_depth = rows.frame["depth"].notna().to_numpy(np.bool_)
+    has_depth = rows.cells("depth").notna().to_numpy(np.bool_)
     usable = rows.credible & rows.is_of_the_device & has_depth
     places = _find_overlapping(rows, np.flatnonzero(usable))
     if not places.size:
         return
-    lane = names_of(rows.frame, _LANE, places)
+    lane = names_of(rows, _LANE, places)
     sort_keys = lane
     if lane.max() < _SHORT:
         sort_keys = lane.astype(np.uint16)
@@ -182,7 +188,7 @@ def _find_covering(lane: Times, start: Times, end: Times) -> tuple[Flags, Times]
 def next_starts(rows: ExaminedTable, places: Places) -> Times:
     """Return when the next interval on the lane of each of the rows starts, FOREVER without one."""
     credible = np.flatnonzero(rows.credible)
-    lane = names_of(rows.frame, _LANE, credible)
+    lane = names_of(rows, _LANE, credible)
     order = np.lexsort((rows.start[credible], lane))
     ordered = credible[order]
     lane = lane[order]
@@ -197,7 +203,7 @@ def judge_states(rows: ExaminedTable) -> None:
     credible = np.flatnonzero(rows.credible)
     if credible.size < 2:  # noqa: PLR2004  one shares with none
         return
-    device = names_of(rows.frame, ("device",), credible)
+    device = names_of(rows, ("device",), credible)
     order = np.lexsort((rows.start[credible], device))
     ordered = credible[order]
     device = device[order]
@@ -235,7 +241,7 @@ def judge_samples(rows: ExaminedTable) -> None:
     places = np.flatnonzero(rows.credible & (weight != NEVER) & has_thread)
     if not places.size:
         return
-    thread = names_of(rows.frame, ("pid", "tid"), np.arange(rows.start.size))[places]
+    thread = names_of(rows, ("pid", "tid"), np.arange(rows.start.size))[places]
     weight = weight[places]
     time = rows.start[places]
     thread_count = int(thread.max()) + 1
