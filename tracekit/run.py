@@ -95,7 +95,7 @@ class Run:
 
         Raise Unavailable if the gaps cannot be told. The columns are those of the table in queries.
         """
-        return analysis.Given(self.tables, self.provenance)["gap_list"]
+        return analysis.Given(self.tables, self.provenance)["gap_list"].copy()
 
     @cached_property
     def plot(self) -> Plots:

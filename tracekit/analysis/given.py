@@ -30,6 +30,7 @@ from tracekit.analysis.completeness import (
 )
 from tracekit.analysis.counters import counter_means, counter_samples, pressure
 from tracekit.analysis.dispatches import list_dispatches
+from tracekit.analysis.fixed import FixedTable
 from tracekit.analysis.growth import growth_of
 from tracekit.analysis.handover import handover_of
 from tracekit.analysis.happenings import happenings
@@ -262,6 +263,32 @@ _OF_GPU = frozenset({"gpu_intervals", "encoders"})
 GIVEN = frozenset({*GIVEN_BY_PROVENANCE, *DERIVED, *_OF_EXPORTS, *_OF_BELIEF})
 
 
+class _FixedTables(Mapping[str, Recorded]):
+    """The recorded tables, none of which changes; a frame of each is made once."""
+
+    def __init__(self, tables: Mapping[str, pd.DataFrame]) -> None:
+        self._tables = tables
+        self._made: dict[str, Recorded] = {}
+
+    def __getitem__(self, name: str) -> Recorded:
+        if name not in self._made:
+            self._made[name] = Recorded.from_frame(self._tables[name])
+        return self._made[name]
+
+    def forget(self, name: str) -> None:
+        """Do not hold a table any more."""
+        self._made.pop(name, None)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tables
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+
 class Given(Mapping[str, Any]):
     """The tables of a recording, and the tables and values derived from them.
 
@@ -282,6 +309,7 @@ class Given(Mapping[str, Any]):
         In a `part` of a recording, a table that another one refers to does not count as missing.
         """
         self._tables = tables
+        self._fixed_tables = _FixedTables(tables)
         self._part = part
         self._used = used_tables
         self._made: dict[str, Any] = {
@@ -294,7 +322,7 @@ class Given(Mapping[str, Any]):
         # A method of its own would keep all tables until the next search for cycles.
         find_creation_time = WeakMethod(self._find_creation_time)
         self._belief = Belief(
-            partial(_frame, tables),
+            partial(_frame, self._fixed_tables),
             recorded or None,
             lambda: _call_living(find_creation_time),
             partial(_further_columns, tables),
@@ -323,17 +351,20 @@ class Given(Mapping[str, Any]):
 
     def _make(self, name: str) -> Any:
         if name in DERIVED:
-            return inject(DERIVED[name], self)
+            return _fix_table(inject(DERIVED[name], self))
         if name == COMPLETENESS:
             return self._measure_completeness()
         if name in _OF_BELIEF:
             return self._impossible() if name == IMPOSSIBLE else self._belief.doubtful
         if name in _OF_EXPORTS and isinstance(self._tables, Tables):
             return self._of_exports(name, self._tables)
-        frame = self._belief.believe(name, self._tables[name])
+        table = self._fixed_tables[name]
+        believed_table = self._belief.believe(name, table)
         if name == "gpu_intervals":
-            frame = self._put_target_first(frame)
-        return Recorded(frame)
+            believed_table = self._put_target_first(believed_table)
+        if believed_table is table:
+            return table
+        return Recorded.from_frame(believed_table)
 
     def _put_target_first(self, intervals: pd.DataFrame) -> pd.DataFrame:
         """Order the largest table so that the rows of the target are a part of it, not a copy.
@@ -345,6 +376,7 @@ class Given(Mapping[str, Any]):
             with suppress(Unavailable, TracekitError):  # which counts the rows as they were read
                 self[COMPLETENESS]
             self._tables.forget("gpu_intervals")
+            self._fixed_tables.forget("gpu_intervals")
         return ordered
 
     def _of_exports(self, name: str, tables: Tables) -> pd.DataFrame:
@@ -360,7 +392,7 @@ class Given(Mapping[str, Any]):
         return frames_table(tables.symbols(PROFILES[sampled]))
 
     def _find_recorded_table(self, name: str) -> pd.DataFrame | None:
-        return _frame(self._tables, name)
+        return _frame(self._fixed_tables, name)
 
     def _find_creation_time(self) -> int | None:
         with suppress(KeyError, Unavailable, TracekitError):
@@ -409,7 +441,7 @@ class Given(Mapping[str, Any]):
             return ""
         if name not in self._lost:
             reason = describe_damage(name, self._tables) or describe_missing_rows(
-                name, self._tables
+                name, self._fixed_tables
             )
             reason = reason or self._describe_missing_work(name)
             self._lost[name] = reason or self._belief.doubt(name)
@@ -420,6 +452,13 @@ class Given(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+
+def _fix_table(value: object) -> object:
+    """Return a value, or the fixed table of a frame."""
+    if type(value) is pd.DataFrame:
+        return FixedTable.from_frame(value)
+    return value
 
 
 def _call_living(method: "WeakMethod[Callable[[], int | None]]") -> int | None:

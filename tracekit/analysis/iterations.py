@@ -96,7 +96,7 @@ def iterations_table(structure: Structure) -> pd.DataFrame:
     An iteration ends at the start of the next one, or when all of its work is reported complete if
     the next was not requested. Without enough repetitions the table has no rows.
     """
-    return Recorded(structure.iterations)
+    return Recorded.from_frame(structure.iterations)
 
 
 def quiet_limit(starts: Times) -> float:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tracekit.analysis.fixed import FixedTable
 from tracekit.analysis.inject import ON_THE_CPU, NotApplicable, Remedy, Unavailable
 from tracekit.analysis.intervals import IntervalSet, Times, Window, busy, choose_rows, clip, spans
 from tracekit.base import Process, units
@@ -35,23 +36,23 @@ def of_target(frame: pd.DataFrame, targets: Targets) -> pd.DataFrame:
     return target_rows
 
 
-class Recorded(pd.DataFrame):
-    """An immutable table: its target's rows, and its steady steps, are selected once."""
+class Recorded(FixedTable):
+    """A table that never changes: its target's rows, and its steady steps, are selected once."""
 
     @cached_property
-    def target_rows(self) -> pd.DataFrame:
+    def target_rows(self) -> FixedTable:
         """The rows that belong to the target, cached because selecting them takes long."""
         chosen = self["target"].to_numpy(np.bool_)
         if chosen.all():
-            return pd.DataFrame(self)
+            return FixedTable.from_frame(self)
         target_rows = choose_rows(self, chosen)
         # By a range of numbers, rows are found without a table of all of them.
-        return target_rows.set_axis(pd.RangeIndex(len(target_rows)))
+        return FixedTable.from_frame(target_rows.set_axis(pd.RangeIndex(len(target_rows))))
 
     @cached_property
-    def steady_rows(self) -> pd.DataFrame:
+    def steady_rows(self) -> FixedTable:
         """The steps of the steady phase, cached because each metric of steps asks for them."""
-        return pd.DataFrame(_choose_steady(self))
+        return FixedTable.from_frame(_choose_steady(self))
 
 
 def put_target_first(frame: pd.DataFrame) -> pd.DataFrame:
@@ -73,7 +74,7 @@ def put_target_first(frame: pd.DataFrame) -> pd.DataFrame:
 def own_rows(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows that belong to the target."""
     if isinstance(frame, Recorded):
-        return frame.target_rows.copy(deep=False)
+        return frame.target_rows
     return choose_rows(frame, frame["target"].to_numpy(np.bool_))
 
 

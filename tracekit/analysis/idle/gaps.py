@@ -115,8 +115,8 @@ def _gaps_by_device(
         if len(pieces):
             gap_count += int(pieces["gap"].max()) + 1
     if len(tables) == 1:
-        return GapsTable(tables[0])
-    return GapsTable(pd.concat(tables, ignore_index=True))
+        return GapsTable.from_frame(tables[0])
+    return GapsTable.from_frame(pd.concat(tables, ignore_index=True))
 
 
 def _union_work(life: DeviceWork, device: int) -> IntervalSet:

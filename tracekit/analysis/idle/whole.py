@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tracekit.analysis.fixed import FixedTable
 from tracekit.analysis.intervals import EqualRuns, Times, heads_of
 
 
@@ -38,7 +39,7 @@ class WholeGaps:
         return slice(first_row, int(self.first_rows[number + 1]))
 
 
-class GapsTable(pd.DataFrame):
+class GapsTable(FixedTable):
     """The table `gaps`, which never changes: its gaps are put together once."""
 
     @cached_property
