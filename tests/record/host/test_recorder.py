@@ -1,5 +1,6 @@
 """How a recording of the host counts and what it costs, when watching ends, and real programs."""
 
+import math
 import os
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from children import until, until_gone
 from tracekit.base.errors import RecordingError, ToolError, UsageError
 from tracekit.base.recording import Overhead, Recording
 from tracekit.record.host import recorder as host
+from tracekit.record.host import sampler as host_sampler
 from tracekit.record.host.recorder import End, HostRecorder
 from tracekit.record.host.sampler import ProcessSample, Sampler, process_name, read_samples
 from tracekit.record.host.session import HostSession, load_session
@@ -192,6 +194,66 @@ def test_samples_are_kept(
     assert third.machine == 2_500_000_000  # cores that wait are not in use
     samples.write_bytes(samples.read_bytes()[:-3] + b"\n" + samples.read_bytes())
     assert len(read_samples(samples)) == 2
+
+
+WORK = """import sys, time
+kept = bytearray(64_000_000)
+total = sum(range(1_000_000))
+print(time.process_time_ns(), flush=True)
+open(sys.argv[1]).read()
+"""
+LARGE = 64_000_000
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Path:
+    path = tmp_path / "gate"
+    os.mkfifo(path)
+    return path
+
+
+def test_processes_that_a_program_starts_count(tmp_path: Path, gate: Path) -> None:
+    script = '"$@"; echo reaped; read _'
+    argv = ("sh", "-c", script, "sh", sys.executable, "-c", WORK, str(gate))
+    pipe = subprocess.PIPE
+    with subprocess.Popen(argv, stdin=pipe, stdout=pipe, text=True) as program:
+        assert program.stdout is not None
+        worked = int(program.stdout.readline())
+        with closing(Sampler(program.pid, tmp_path / "samples.jsonl")) as sampler:
+            sampler.take()
+            gate.write_text("")
+            assert program.stdout.readline() == "reaped\n"
+            sampler.take()
+        program.kill()
+    with_child, without_child = read_samples(tmp_path / "samples.jsonl")
+    assert worked <= with_child.cpu <= without_child.cpu
+    assert without_child.memory < LARGE < with_child.memory
+    assert (without_child.threads, with_child.threads) == (1, 2)
+
+
+def test_a_process_whose_parent_ended_counts_on(
+    tmp_path: Path, gate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_sampler, "_LISTING", math.inf)  # list the processes at each sample
+    script = 'sh -c \'"$@" & echo $!; read _\' sh "$@"; echo gone; read _'
+    argv = ("sh", "-c", script, "sh", sys.executable, "-c", WORK, str(gate))
+    pipe = subprocess.PIPE
+    with subprocess.Popen(argv, stdin=pipe, stdout=pipe, text=True, bufsize=1) as program:
+        assert program.stdin is not None
+        assert program.stdout is not None
+        pid, worked = int(program.stdout.readline()), int(program.stdout.readline())
+        with closing(Sampler(program.pid, tmp_path / "samples.jsonl")) as sampler:
+            sampler.take()
+            program.stdin.write("\n")
+            assert program.stdout.readline() == "gone\n"
+            sampler.take()
+            gate.write_text("")
+            until_gone(pid)
+            sampler.take()
+        program.kill()
+    first_sample, orphaned, ended = read_samples(tmp_path / "samples.jsonl")
+    assert worked <= first_sample.cpu <= orphaned.cpu <= ended.cpu
+    assert ended.memory < LARGE < orphaned.memory
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")

@@ -56,7 +56,10 @@ def reference_share(device: Device, loop: Loop, spans: pd.DataFrame | None) -> f
 
 
 def host_cpu(process_samples: pd.DataFrame, phases: pd.DataFrame | None) -> float:
-    """Median of the cores that the target used in its steady phase, over all samples."""
+    """Median of the cores that the target used in its steady phase, over all samples.
+
+    The processes that it started count as well.
+    """
     window = marked_window(phases)
     steady_samples = process_samples
     if window is not None:
@@ -68,7 +71,10 @@ def host_cpu(process_samples: pd.DataFrame, phases: pd.DataFrame | None) -> floa
 
 
 def memory_peak(process_samples: pd.DataFrame) -> int:
-    """Most resident memory of the target in any sample; peaks between samples are not seen."""
+    """Most resident memory of the target in any sample; peaks between samples are not seen.
+
+    The processes that it started count as well; pages that they share count in each.
+    """
     memory = process_samples["memory"].dropna()
     if memory.empty:
         raise Unavailable("there is no sample of the target's memory.")

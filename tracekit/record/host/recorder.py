@@ -113,6 +113,7 @@ class Listener:
 
 
 SECOND = 1_000_000_000
+_SHARE = 0.05  # the most of a core that sampling takes: a program may start hundreds of processes
 
 
 class End(StrEnum):
@@ -148,13 +149,15 @@ def watch(
         while True:
             if listener.listen():
                 progress(phase_in_words(listener, pace.limit))
+            cost = 0.0
             if not listener.paused:
-                sampler.take()
+                cost = sampler.take()
             if not running():
                 return End.EXITED
             if time.monotonic_ns() >= last_moment(start_time, listener, pace):
                 return End.LIMIT
-            next_sample_time = max(next_sample_time + pace.period, time.monotonic())
+            earliest_time = time.monotonic() + cost / _SHARE
+            next_sample_time = max(next_sample_time + pace.period, earliest_time)
             time.sleep(max(0.0, next_sample_time - time.monotonic()))
     except KeyboardInterrupt:
         return End.INTERRUPTED
@@ -236,13 +239,15 @@ ONLY_SAMPLES = (
 class Ending:
     """The end of a program; `complaint` is the end of its stderr.
 
-    `stopped` is whether somebody asked tracekit to stop, even if that took a kill.
+    `stopped` is whether somebody asked tracekit to stop, even if that took a kill. `remarks` are
+    warnings about its samples.
     """
 
     session: HostSession
     end: End
     complaint: str = ""
     stopped: bool = False
+    remarks: tuple[str, ...] = ()
 
 
 def complete_report(
@@ -338,8 +343,8 @@ def _done(report: workload_journal.WorkloadReport | None) -> bool:
 
 def _warnings(ending: Ending, report: workload_journal.WorkloadReport | None) -> tuple[str, ...]:
     if report is None:
-        return (ONLY_SAMPLES,)
-    warnings = list(report.warnings)
+        return (ONLY_SAMPLES, *ending.remarks)
+    warnings = [*report.warnings, *ending.remarks]
     if ending.end is End.KILLED and _done(report):
         warnings.append("The worker was done but did not end, as with a thread left over; killed.")
     if ending.end is End.LIMIT:
@@ -382,7 +387,8 @@ def _record(
     if end is End.EXITED and child.exit_status == 0 and listener.limited:
         reason = End.LIMIT
     session = close(recording, session, reason.value, child.exit_status)
-    ending = Ending(session, end, processes.last_words(recording.host_errors), is_stopped)
+    complaint = processes.last_words(recording.host_errors)
+    ending = Ending(session, end, complaint, is_stopped, sampler.warnings)
     report = complete_report(ending, target.journal, recording)
     return summarize_recording(ending, report, target.argv)
 
@@ -417,7 +423,7 @@ def _record_attached(
     with closing(Sampler(target.pid, recording.host_samples)) as sampler:
         end = watch(sampler, Listener(None), pace, progress, running=is_running)
     session = close(recording, session, end.value)
-    return summarize_recording(Ending(session, end), None)
+    return summarize_recording(Ending(session, end, remarks=sampler.warnings), None)
 
 
 def _begin_session(kind: Literal["launched", "attached"], pace: SamplingPace) -> HostSession:
