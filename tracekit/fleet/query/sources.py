@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -69,14 +69,14 @@ class AskedBatch:
 
     @cached_property
     def recordings(self) -> list[BatchRow]:
-        """Every recording by the name that it has here: its key, its state and its error."""
+        """Every recording: its name in the batch, its key, its state and its error."""
         from tracekit.fleet.batch.results import Results  # noqa: PLC0415  few ask a batch
 
-        rows: list[BatchRow] = []
-        for row in Results(self.path / "results").rows("error"):
-            name = f"{self.prefix}{row.recording}"
-            rows.append(replace(row, recording=name))
-        return rows
+        return Results(self.path / "results").rows("error")
+
+    def name_recording(self, recording: BatchRow) -> str:
+        """Return the name that a recording has here."""
+        return f"{self.prefix}{recording.recording}"
 
 
 def _list_keys(listed_files: Sequence[Path]) -> dict[Path, list[str]]:

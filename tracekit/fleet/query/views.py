@@ -262,7 +262,7 @@ class Views:
             keys = {key for keys in table_files.values() for key in keys}
             for recording in batch.recordings:
                 if not recording.has_failed and recording.key not in keys:
-                    self.omissions.note(name, recording.recording)
+                    self.omissions.note(name, batch.name_recording(recording))
         if not selects:
             sentences = [f"No run has a table {name} that can be read.", *self.omissions.warnings]
             if name == GAPS:
@@ -439,7 +439,7 @@ class Views:
             for recording in batch.recordings:
                 if recording.has_failed:
                     words = f" is left out: {recording.error}"
-                    self.omissions.note(name, recording.recording, words)
+                    self.omissions.note(name, batch.name_recording(recording), words)
 
 
 def _read_rows(name: str, recording: Recording) -> pa.Table:
