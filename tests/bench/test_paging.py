@@ -1,10 +1,12 @@
 """Runs made to time pages with, and what is told of the times."""
 
+import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from paging.frames import Made
 from paging.made_run import provenance, tables
@@ -58,3 +60,38 @@ def test_the_stages_of_a_made_run_cost_time_and_memory(tmp_path: Path) -> None:
     lines = dict(describe_costs(costs))
     assert list(lines) == ["analyze, here", "report, here"]
     assert "(x 1.00), " in lines["report, here"]
+
+
+PEAKS = """
+import sys, tracemalloc
+from pathlib import Path
+import pyarrow as pa
+from tracekit import pipeline
+from tracekit.base import Recording
+
+recording = Recording(Path(sys.argv[1]))
+tracemalloc.start(1)
+pipeline.analyze(recording)
+print(tracemalloc.get_traced_memory()[1])
+tracemalloc.reset_peak()
+pipeline.report(recording)
+print(tracemalloc.get_traced_memory()[1])
+print(pa.default_memory_pool().max_memory())
+"""
+FEW, MANY = 110_000, 170_000
+
+
+def test_an_interval_more_takes_few_bytes_of_memory(tmp_path: Path) -> None:
+    """The most that is allocated at once, in a process of its own; what a run costs is apart."""
+    peaks: list[NDArray[np.int64]] = []
+    for count in (FEW, MANY):
+        folder = tmp_path / str(count)
+        write_run(folder, count)
+        printed = subprocess.run(
+            (sys.executable, "-c", PEAKS, folder), stdout=subprocess.PIPE, text=True, check=True
+        )
+        peaks.append(np.array(printed.stdout.split(), np.int64))
+    analysis, page, arrow = ((peaks[1] - peaks[0]) / (MANY - FEW)).tolist()
+    assert analysis < 450
+    assert page < 640  # which holds each of so few
+    assert arrow < 360

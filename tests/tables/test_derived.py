@@ -9,7 +9,7 @@ import pytest
 
 from tracekit.base.errors import InputError
 from tracekit.tables import derived
-from tracekit.tables.joins import make_table
+from tracekit.tables.joins import make_table, read_inputs
 from tracekit.tables.normalize import dtype_of
 from tracekit.tables.schema import ColumnKind
 from tracekit.tables.schemas import SCHEMAS
@@ -37,11 +37,21 @@ def literal(table: str, text: str) -> pd.DataFrame:
 
 
 def require(name: str, expected: str, *expected_warnings: str, **tables: str) -> pd.DataFrame:
-    """Join tables; require just these rows in these columns, declared dtypes, these warnings."""
+    """Join tables; require just these rows in these columns, declared dtypes, these warnings.
+
+    Tables of the columns that the join declares to read must give the same.
+    """
     schema = SCHEMAS[name]
     assert schema.join is not None
     literal_tables = {table: literal(table, text) for table, text in tables.items()}
     frame, warnings = make_table(schema, schema.join, literal_tables)
+    read_columns = read_inputs(schema.join).columns
+    narrow_tables = {
+        table: rows[[column for column in rows if column in read_columns.get(table, rows)]]
+        for table, rows in literal_tables.items()
+    }
+    narrow, _ = make_table(schema, schema.join, narrow_tables)
+    pd.testing.assert_frame_equal(narrow, frame)
     declared = {
         column.name: "int64" if column.kind is ColumnKind.TIME else dtype_of(column.kind)
         for column in schema.columns

@@ -58,7 +58,7 @@ class Recorded(FixedTable):
 def put_target_first(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table with the rows of the target before the others, in the same order each.
 
-    Either is then a part of the table, where a selection would be a copy. A table in which the rows
+    Either is then a part of the table and not a copy. A table in which the rows
     of the target follow one another already, or are all, is returned itself.
     """
     if "target" not in frame:

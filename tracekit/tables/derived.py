@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tracekit.base import InputError
-from tracekit.tables.joins import Joined, Match, distinct, match
+from tracekit.tables.joins import Joined, Match, distinct, match, reads
 from tracekit.tables.lazy import np, pd
 
 _KEY = "command_buffer"
 _OWNER = ("process", "pid", "target")
+_OWNED = (_KEY, *_OWNER, "clock")
 
 
+@reads(
+    gpu_intervals=(*_OWNED, "start", "duration"),
+    encoders=(*_OWNED, "start", "duration", "command_buffer_label"),
+    commits=(*_OWNED, "committed", "frame"),
+    submissions=(*_OWNED, "start"),
+    completions=(_KEY, "time"),
+)
 def lives(
     *,
     gpu_intervals: pd.DataFrame,
@@ -71,8 +79,8 @@ def _add_owners(table: pd.DataFrame, owned: list[pd.DataFrame]) -> pd.DataFrame:
     firsts: list[pd.DataFrame] = []
     for frame in owned:
         has_owner = frame["pid"].notna() & frame[_KEY].notna()
-        owner_rows = frame.loc[has_owner, [_KEY, *owner_columns]]
-        firsts.append(owner_rows.drop_duplicates(_KEY))
+        first_rows = frame.loc[has_owner, _KEY].drop_duplicates().index
+        firsts.append(frame.loc[first_rows, [_KEY, *owner_columns]])
     all_owners = pd.concat(firsts, ignore_index=True)
     owners = all_owners.drop_duplicates(_KEY, ignore_index=True)
     matches = match([table[_KEY]], [owners[_KEY]])

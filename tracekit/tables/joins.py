@@ -21,10 +21,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Asked:
-    """The names of the tables that a join requires, and of those that it uses if they are there."""
+    """The names of the tables that a join requires, and of those that it uses if they are there.
+
+    `columns` are those that it reads of some of them, by table; of the others it reads all.
+    """
 
     required: tuple[str, ...]
     optional: tuple[str, ...]
+    columns: Mapping[str, tuple[str, ...]]
+
+
+_Join = TypeVar("_Join", bound=Callable[..., Any])
+_columns_by_join: dict[Callable[..., Any], Mapping[str, tuple[str, ...]]] = {}
+
+
+def reads(**columns: tuple[str, ...]) -> Callable[[_Join], _Join]:
+    """Declare the columns that a join reads of tables, so that others need not be in memory."""
+
+    def declare(join: _Join) -> _Join:
+        _columns_by_join[join] = columns
+        return join
+
+    return declare
 
 
 def read_inputs(join: Callable[..., Any]) -> Asked:
@@ -36,7 +54,7 @@ def read_inputs(join: Callable[..., Any]) -> Asked:
             optional.append(name)
         else:
             required.append(name)
-    return Asked(tuple(required), tuple(optional))
+    return Asked(tuple(required), tuple(optional), _columns_by_join.get(join, {}))
 
 
 def _is_optional(annotation: object) -> bool:

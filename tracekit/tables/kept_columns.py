@@ -51,7 +51,7 @@ _UNREAD = {
 }
 """Columns that no metric, rule or panel names: `kernel` is a label without its `submission`.
 
-What examines rows reads them one by one, as `further_columns`.
+Laws that examine rows read them one by one, as `further_columns`.
 """
 _REPEATING = {
     "gpu_intervals": frozenset({"channel", "kernel", "process", "device", "clock"}),
@@ -87,6 +87,10 @@ class FrameTable:
         """Return the frame."""
         return self.content
 
+    def select(self, names: Collection[str]) -> pd.DataFrame:
+        """Return those of the columns that the table has."""
+        return self.content[[name for name in self.columns if name in names]]
+
 
 @dataclass(frozen=True, eq=False)
 class ParquetTable:
@@ -117,6 +121,10 @@ class ParquetTable:
     def frame(self) -> pd.DataFrame:
         """Read the table into a frame; one that was damaged since it was found is made again."""
         return self._load_frame(self.columns)
+
+    def select(self, names: Collection[str]) -> pd.DataFrame:
+        """Read those of the columns that the table has."""
+        return self._load_frame([name for name in self.columns if name in names])
 
     def lean_frame(self) -> pd.DataFrame:
         """Read the columns that an analysis reads; a long table has categories of repeated texts.

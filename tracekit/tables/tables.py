@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -444,13 +444,25 @@ class Tables(Mapping[str, "pd.DataFrame"]):
 
     def _join(self, schema: Schema, join: Callable[..., Any]) -> Made:
         def make() -> MadeFrame:
-            return make_table(schema, join, _WholeTables(self) if self._is_lean else self)
+            return make_table(schema, join, self._find_inputs(join))
 
         keys = self._find_input_keys(join)
         if self._cache is None or keys is None:
             frame, losses = make()
             return FrameTable(frame), losses
         return load_or_join(self._cache, schema, keys, make)
+
+    def _find_inputs(self, join: Callable[..., Any]) -> Mapping[str, pd.DataFrame]:
+        if self._is_lean:
+            return _JoinedTables(self, read_inputs(join).columns)
+        return self
+
+    def select(self, name: str, columns: Collection[str] | None) -> pd.DataFrame:
+        """Return some columns of a table, or all; the frame is not held."""
+        table = self._make(name)
+        if columns is None:
+            return table.frame()
+        return table.select(columns)
 
     def _find_input_keys(self, join: Callable[..., Any]) -> list[str] | None:
         """Make the inputs of a join; return their keys, or None if one was not kept.
@@ -490,14 +502,15 @@ class Tables(Mapping[str, "pd.DataFrame"]):
             raise
 
 
-class _WholeTables(Mapping[str, "pd.DataFrame"]):
-    """Tables with all columns, which joins need; none of them is held."""
+class _JoinedTables(Mapping[str, "pd.DataFrame"]):
+    """Tables with the columns that a join reads, which lean ones may lack; none of them is held."""
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: Tables, columns: Mapping[str, tuple[str, ...]]) -> None:
         self._tables = tables
+        self._columns = columns
 
     def __getitem__(self, name: str) -> pd.DataFrame:
-        return self._tables.chosen(name)
+        return self._tables.select(name, self._columns.get(name))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._tables)

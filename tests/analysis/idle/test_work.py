@@ -31,11 +31,11 @@ def life_of(
 
 def test_an_interval_alone_tells_its_submission_and_pieces_are_ordered_by_start() -> None:
     life = life_of(work([(5, 2, 3, 1)]))
-    assert (ms(life.submitted), ms(life.start), ms(life.end)) == ([2], [5], [7])
-    assert (ms(life.encoding_starts), ms(life.completed)) == ([None], [None])
+    assert (ms(life.buffers.submitted), ms(life.start), ms(life.end)) == ([2], [5], [7])
+    assert (ms(life.buffers.encoding_starts), ms(life.buffers.completed)) == ([None], [None])
     life = life_of(work([(20, 1, 2, 2), (5, 2, 3, 1)]), completions=completed((30, 2), (9, 1)))
-    assert (ms(life.start), ms(life.submitted)) == ([5, 20], [2, 18])
-    assert ms(life.completed) == [9, 30]
+    assert (ms(life.start), ms(life.buffers.submitted)) == ([5, 20], [2, 18])
+    assert ms(life.buffers.completed) == [9, 30]
 
 
 def test_the_latency_counts_before_the_commit_and_that_before_the_submission() -> None:
@@ -44,10 +44,10 @@ def test_the_latency_counts_before_the_commit_and_that_before_the_submission() -
         commits=table(COMMITS, (5, 1), (14, 2), (15, 2), (None, 3)),
         submissions=rows((1, 2, 1), (11, 1, 2), (21, 3, 3), (22, 4, 3)),
     )
-    assert ms(life.submitted) == [9, 15, 26, None]  # of several submissions the last
+    assert ms(life.buffers.submitted) == [9, 15, 26, None]  # of several submissions the last
     # Commits are stamped a little late: work may have begun by then.
     late = life_of(work([(10, 4, None, 1)]), commits=table(COMMITS, (11, 1)))
-    assert ms(late.submitted) == [10]
+    assert ms(late.buffers.submitted) == [10]
 
 
 def test_writing_begins_with_the_first_encoder_else_with_the_buffer() -> None:
@@ -56,19 +56,22 @@ def test_writing_begins_with_the_first_encoder_else_with_the_buffer() -> None:
         submissions=rows((2, 3, 1), (12, 3, 2)),
         encoders=rows((4, 1, 1), (3, 1, 1)),
     )
-    assert ms(life.encoding_starts) == [3, 12, None]
+    assert ms(life.buffers.encoding_starts) == [3, 12, None]
     # It ends with the commit, and may begin long after the buffer was made.
     submission_rows = (2, 8, 1, 3), (20, 5, 2, None)
     submissions = table("start duration command_buffer encoder_time", *submission_rows, target=True)
-    assert ms(life_of(work([(11, 1, 1, 1)]), submissions=submissions).encoding_starts) == [7]
+    assert ms(life_of(work([(11, 1, 1, 1)]), submissions=submissions).buffers.encoding_starts) == [
+        7
+    ]
     writing_times = find_encoding(None, submissions)
     assert (ms(writing_times.starts), ms(writing_times.ends)) == ([7, 20], [10, 25])
 
 
-def test_all_pieces_of_a_buffer_complete_with_its_last_report() -> None:
+def test_a_buffer_completes_with_its_last_report() -> None:
     intervals = work([(10, 1, 0, 1), (14, 1, 0, 2), (16, 1, 0, 1)])
     life = life_of(intervals, completions=completed((18, 1), (19, 1), (20, 2)))
-    assert ms(life.completed) == [19, 20, 19]
+    assert ms(life.buffers.completed) == [19, 20]
+    assert life.buffers.sizes.tolist() == [2, 1]
 
 
 def test_an_interval_ends_with_the_report_of_its_buffer() -> None:
@@ -91,26 +94,28 @@ def test_ids_that_are_all_alike_are_replaced_by_the_order_of_the_commits() -> No
         encoders=rows((1, 1, SAME), (2, 1, SAME), (12, 1, SAME)),
         completions=completed((16, SAME), (22, SAME)),
     )
-    assert life.buffer.tolist() == [0, 0, 1]
-    assert (ms(life.submitted), ms(life.encoding_starts)) == ([2, 2, 13], [1, 1, 12])
-    assert ms(life.completed) == [16, 16, 22]
+    assert life.buffers.sizes.tolist() == [2, 1]
+    assert (ms(life.buffers.submitted), ms(life.buffers.encoding_starts)) == ([2, 13], [1, 12])
+    assert ms(life.buffers.completed) == [16, 22]
     # Completions have no process: with those of others among them, none can be told apart.
     life = life_of(
         work([(10, 1, 2, 7), (20, 1, 3, 7)]),
         submissions=rows((1, 1, 7), (12, 1, 7)),
         completions=completed((16, 7), (17, 7), (22, 7)),
     )
-    assert (ms(life.submitted), ms(life.completed)) == ([8, 17], [None, None])
+    assert (ms(life.buffers.submitted), ms(life.buffers.completed)) == ([8, 17], [None, None])
 
 
 def test_on_a_cpu_work_begins_when_it_is_handed_over_and_its_end_is_known() -> None:
     intervals = work([(20, 1, None, 0), (5, 2, None, 0), (3, 1, None, 0)], clock="host")
     life = life_of(intervals, submissions=rows((5, 6, 0), (18, 3, 0)))
-    assert ms(life.start) == ms(life.submitted) == [3, 5, 20]
-    assert ms(life.end) == ms(life.completed) == [4, 7, 21]
-    assert ms(life.encoding_starts) == [None, 5, 18]
+    assert ms(life.start) == ms(life.buffers.submitted) == [3, 5, 20]
+    assert ms(life.end) == ms(life.buffers.completed) == [4, 7, 21]
+    assert ms(life.buffers.encoding_starts) == [None, 5, 18]
     for calls in (rows((0, 1, 0)).iloc[:0], None):
-        assert ms(life_of(intervals, submissions=calls).encoding_starts) == [None] * 3, calls
+        assert ms(life_of(intervals, submissions=calls).buffers.encoding_starts) == [None] * 3, (
+            calls
+        )
 
 
 def test_written_is_when_the_targets_encoders_were_else_its_command_buffers() -> None:

@@ -5,6 +5,7 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from tracekit.analysis.idle.surroundings import Flags, find_writing, moments
 from tracekit.analysis.intervals import (
@@ -17,6 +18,8 @@ from tracekit.analysis.intervals import (
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.scope import Device
 from tracekit.workload import journal
+
+Numbers = NDArray[np.int16]
 
 
 def of_buffer(
@@ -49,22 +52,70 @@ def of_buffer(
 
 
 @dataclass(frozen=True)
-class DeviceWork:
-    """One entry for each device interval of the target, ordered by start; NEVER: not known.
+class BufferWork:
+    """One entry for each command buffer on each of its devices; times are ns, NEVER: not known.
 
     The host began to write it, handed it over (`submitted`), and got it reported (`completed`);
-    `start` and `end` are the device's. `buffer` is the number of the command buffer that the
-    interval belongs to, from 0; -1 if it is not known. `device` is the number of the device, from
-    0. No interval outlasts the report of its command buffer: an interval is cut at the report.
+    `started`, `ended` and `busy`, the time of its intervals, are the device's. `first_rows` is the
+    place of its first interval, `sizes` the number of its intervals. An interval whose command
+    buffer is not known (`alone`) is an entry of its own.
     """
 
     encoding_starts: Times
     submitted: Times
+    started: Times
+    ended: Times
+    completed: Times
+    busy: Times
+    alone: Flags
+    first_rows: NDArray[np.intp]
+    sizes: Times
+
+
+@dataclass(frozen=True)
+class DeviceWork:
+    """One entry for each device interval of the target, ordered by start.
+
+    `start` and `end` are the device's, `device` is the number of the device, from 0. No interval
+    outlasts the report of its command buffer: an interval is cut at the report. The times of a
+    command buffer are held once for all of its intervals, in `buffers`.
+    """
+
     start: Times
     end: Times
-    completed: Times
-    buffer: Times
-    device: Times
+    device: Numbers
+    buffers: BufferWork
+
+
+def _make_work(
+    start: Times,
+    end: Times,
+    device: Numbers,
+    *,
+    buffer: Times,
+    encoding_starts: Times,
+    submitted: Times,
+    completed: Times,
+) -> DeviceWork:
+    """Group intervals by their command buffers, whose numbers are `buffer`, -1 for none."""
+    alone = buffer < 0
+    next_number = buffer.max(initial=-1) + 1
+    numbers = np.where(alone, next_number + np.arange(start.size), buffer)
+    device_count = 1 + int(device.max(initial=0))
+    keys = (numbers * device_count + device).astype(np.int64)
+    groups = EqualRuns.from_keys(keys)
+    buffers = BufferWork(
+        encoding_starts=groups.reduce(np.minimum, encoding_starts),
+        submitted=groups.reduce(np.minimum, submitted),
+        started=groups.reduce(np.minimum, start),
+        ended=groups.reduce(np.maximum, end),
+        completed=groups.reduce(np.maximum, completed),
+        busy=groups.reduce(np.add, end - start),
+        alone=alone[groups.first_rows],
+        first_rows=groups.first_rows,
+        sizes=groups.sizes,
+    )
+    return DeviceWork(start, end, device, buffers)
 
 
 def work_of(
@@ -92,16 +143,14 @@ def work_of(
         completed = of_buffer(target_work, completions, completions_times, "max")
         limited_end = np.minimum(end, np.maximum(start, completed))
         end = np.where(completed == NEVER, end, limited_end)
-    numbers = _numbers(target_work)
-    devices = device_numbers(target_work)
-    return DeviceWork(
-        encoding_starts,
-        submitted,
+    return _make_work(
         start,
         end,
-        completed,
-        numbers,
-        devices,
+        device_numbers(target_work),
+        buffer=_numbers(target_work),
+        encoding_starts=encoding_starts,
+        submitted=submitted,
+        completed=completed,
     )
 
 
@@ -110,9 +159,15 @@ def _work_on_a_cpu(target_work: pd.DataFrame, submissions: pd.DataFrame | None) 
     start, end = bounds(target_work)
     call_starts = _find_encoding_starts(start, submissions)
     encoding_starts = np.where(_is_undivided(target_work), NEVER, call_starts)
-    unknown_buffers = np.full(start.size, -1)
-    one_device = np.zeros(start.size, np.int64)
-    return DeviceWork(encoding_starts, start, start, end, end, unknown_buffers, one_device)
+    return _make_work(
+        start,
+        end,
+        np.zeros(start.size, np.int16),
+        buffer=np.full(start.size, -1),
+        encoding_starts=encoding_starts,
+        submitted=start,
+        completed=end,
+    )
 
 
 def _numbers(target_work: pd.DataFrame) -> Times:
@@ -125,12 +180,12 @@ def _numbers(target_work: pd.DataFrame) -> Times:
     return np.cumsum(is_new, dtype=np.int64)
 
 
-def device_numbers(target_work: pd.DataFrame) -> Times:
+def device_numbers(target_work: pd.DataFrame) -> Numbers:
     """Return the number of each row's device, from 0; one that is not named is the first."""
     if "device" not in target_work:
-        return np.zeros(len(target_work), np.int64)
+        return np.zeros(len(target_work), np.int16)
     codes, _ = pd.factorize(target_work["device"])
-    return np.maximum(codes, 0).astype(np.int64)
+    return np.maximum(codes, 0).astype(np.int16)
 
 
 _COMMIT = "CommandBufferSubmission"
@@ -218,42 +273,30 @@ def timeline_table(
     committed it, null if not known. An interval of no known command buffer is a row of its own,
     and `known` is False.
     """
-    alone = life.buffer < 0
-    next_number = life.buffer.max(initial=-1) + 1
-    own_numbers = next_number + np.arange(life.start.size)
-    numbers = np.where(alone, own_numbers, life.buffer)
-    device_count = 1 + life.device.max(initial=0)
-    keys = numbers * device_count + life.device
-    groups = EqualRuns.from_keys(keys)
-    first_rows = groups.first_rows
+    buffers = life.buffers
+    first_rows = buffers.first_rows
     first_work = in_order(device.target_intervals).iloc[first_rows]
-    are_known = not alone.any()
+    are_known = not buffers.alone.any()
     encoded, thread = _submitters(
         first_work,
         submissions,
         encoders,
         buffers_known=are_known,
     )
-    encoding_starts = groups.reduce(np.minimum, life.encoding_starts)
-    committed = groups.reduce(np.minimum, life.submitted)
-    started = groups.reduce(np.minimum, life.start)
-    completed = groups.reduce(np.maximum, life.completed)
-    order = np.lexsort((first_rows, started))
-    busy_times = groups.reduce(np.add, life.end - life.start)
-    end_times = groups.reduce(np.maximum, life.end)
-    encoder_counts = np.where(encoded > 0, encoded, groups.sizes)
+    order = np.lexsort((first_rows, buffers.started))
+    encoder_counts = np.where(encoded > 0, encoded, buffers.sizes)
     columns = {
-        "encoding_start": _nullable(encoding_starts[order]),
-        "committed": _nullable(committed[order]),
-        "started": started[order],
-        "known": ~alone[first_rows][order],
-        "device": life.device[first_rows][order],
-        "busy": busy_times[order],
-        "ended": end_times[order],
-        "completed": _nullable(completed[order]),
+        "encoding_start": _nullable(buffers.encoding_starts[order]),
+        "committed": _nullable(buffers.submitted[order]),
+        "started": buffers.started[order],
+        "known": ~buffers.alone[order],
+        "device": life.device[first_rows][order].astype(np.int64),
+        "busy": buffers.busy[order],
+        "ended": buffers.ended[order],
+        "completed": _nullable(buffers.completed[order]),
         "encoders": encoder_counts[order],
         "thread": _nullable(thread[order]),
-        "intervals": groups.sizes[order],
+        "intervals": buffers.sizes[order],
     }
     return pd.DataFrame(columns)
 

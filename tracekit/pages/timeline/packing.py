@@ -41,7 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.analysis import intervals
-from tracekit.pages.timeline.track import Detail, Timeline, Track
+from tracekit.pages.timeline.track import Detail, Integers, Timeline, Track
 
 STEPS = (1 << 16) - 1
 # Numbers of three digits: the codes of a power of ten, and the least such number.
@@ -172,7 +172,7 @@ class _Texts(dict[str, int]):
     def place(self, text: str) -> int:
         return self.setdefault(self._shown(text), len(self))
 
-    def places(self, texts: tuple[str, ...], codes: intervals.Times) -> intervals.Times:
+    def places(self, texts: tuple[str, ...], codes: Integers) -> intervals.Times:
         """Return the index of the text of each code; -1 stays -1."""
         return np.array([*map(self.place, texts), -1], np.int64)[codes]
 
@@ -252,7 +252,7 @@ def _detail(detail: Detail, texts: _Texts) -> intervals.Times:
     if detail.unit == "text":
         return texts.places(detail.texts, detail.numbers) + 1
     if detail.unit == "number":
-        return fold_signs(np.diff(detail.numbers, prepend=0))
+        return fold_signs(np.diff(detail.numbers.astype(np.int64), prepend=0))
     is_known = detail.numbers >= 0
     codes = three_digits(np.where(is_known, detail.numbers, 0))
     return np.where(is_known, codes + 1, 0)

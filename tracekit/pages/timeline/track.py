@@ -6,6 +6,7 @@ keep those marks with their true, negative times; drawn, they would only stretch
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,9 @@ from numpy.typing import NDArray
 
 from tracekit.analysis import intervals as analysis_intervals
 from tracekit.analysis import tracks
+
+# A page has millions of numbers of few texts and things, which take half the memory of times.
+Integers = NDArray[np.signedinteger[Any]]
 
 
 class Kind(StrEnum):
@@ -42,7 +46,7 @@ class Detail:
 
     name: str
     unit: str
-    numbers: analysis_intervals.Times
+    numbers: Integers
     texts: tuple[str, ...] = ()
 
 
@@ -83,7 +87,7 @@ class Track:
     kind: Kind
     starts: analysis_intervals.Times
     durations: analysis_intervals.Times
-    codes: analysis_intervals.Times
+    codes: Integers
     texts: tuple[str, ...]
     lanes: tuple[int, ...]
     note: str = ""
@@ -146,7 +150,7 @@ def track(
         kind=kind,
         starts=intervals.starts[kept_places],
         durations=(intervals.ends - intervals.starts)[kept_places],
-        codes=intervals.codes[kept_places],
+        codes=intervals.codes[kept_places].astype(np.int32),
         texts=intervals.names,
         lanes=tuple(np.bincount(intervals.lanes[kept_places]).tolist()),
         note=note,
@@ -178,15 +182,15 @@ def words(name: str, values: pd.Series) -> Detail:
     """Make a detail of strings, with nulls."""
     codes, distinct = pd.factorize(values)
     texts = tuple(str(text) for text in distinct)
-    return Detail(name, "text", codes.astype(np.int64), texts)
+    return Detail(name, "text", codes.astype(np.int32), texts)
 
 
-def numbers(name: str, ids: pd.Series, known_ids: analysis_intervals.Times) -> Detail:
+def numbers(name: str, ids: pd.Series, known_ids: NDArray[np.uint64]) -> Detail:
     """Make a detail of ids: the place of each among all known ones, from 1; zero for none."""
     values = ids.to_numpy(dtype=np.uint64, na_value=0)
-    places = np.searchsorted(known_ids, values) + 1
-    has_id = ids.notna().to_numpy(bool)
-    return Detail(name, "number", np.where(has_id, places, 0))
+    places = (np.searchsorted(known_ids, values) + 1).astype(np.int32)
+    places[ids.isna().to_numpy(bool)] = 0
+    return Detail(name, "number", places)
 
 
 def _with_merged(
@@ -197,8 +201,8 @@ def _with_merged(
     starts, ends = analysis_intervals.union(starts, ends)
     size = starts.size
 
-    def extend(values: analysis_intervals.Times, value: int) -> analysis_intervals.Times:
-        added_values = np.full(size, value, np.int64)
+    def extend(values: Integers, value: int) -> Integers:
+        added_values = np.full(size, value, values.dtype)
         return np.concatenate((values, added_values))
 
     details: list[Detail] = []

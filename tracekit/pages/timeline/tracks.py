@@ -1,10 +1,11 @@
 """The tracks of a run, from top to bottom: device, idle time, states, workload."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from tracekit import analysis
 from tracekit.analysis import tracks
@@ -110,12 +111,12 @@ def device(tables: Tables) -> Iterator[Track | str]:
     """Make the tracks of the target's submissions and of its work, a track for each channel."""
     submissions = tracks.event_track(tables, "submissions", of_target_only=True)
     intervals = tracks.event_track(tables, "gpu_intervals", of_target_only=True)
-    owners = (submissions.frame, intervals.frame)
+    owners = _find_owners(submissions.frame, intervals.frame)
     if submissions.absence:
         yield f"No submissions: {submissions.absence}."
     else:
         note = "on the CPU, from creation to commit"
-        details = _belonging(submissions.frame, owners, _IDS[:1])
+        details = _belonging(submissions.frame, {_IDS[0]: owners[_IDS[0]]})
         yield track(submissions, Kind.SUBMISSIONS, note, details=details)
     if intervals.absence:
         yield f"No work of the target on the device: {intervals.absence}."
@@ -129,7 +130,7 @@ def device(tables: Tables) -> Iterator[Track | str]:
         events = channel
         if clock != "host":
             events = replace(channel, title=f"GPU {channel.title}")
-        details = _belonging(events.frame, owners, _IDS)
+        details = _belonging(events.frame, owners)
         latency = lead("from submission to start", events.frame["start_latency"])
         if (latency.numbers >= 0).any():
             details = (latency, *details)
@@ -184,15 +185,24 @@ def track_other_processes(tables: Tables) -> Iterator[Track]:
         yield track(events, Kind.OTHERS, "another process", details=details)
 
 
-def _belonging(
-    frame: pd.DataFrame, tables: tuple[pd.DataFrame, ...], columns: tuple[str, ...]
-) -> tuple[Detail, ...]:
+def _find_owners(*tables: pd.DataFrame) -> dict[str, NDArray[np.uint64]]:
+    """Return the ids of the owners of rows, each once and in order, by the name of their column."""
+    owners: dict[str, NDArray[np.uint64]] = {}
+    for column in _IDS:
+        id_columns = [table[column].dropna() for table in tables if column in table]
+        heads = [np.empty(0, np.uint64)]
+        for ids in id_columns:  # rows of one owner mostly follow one another
+            numbers_of_rows = ids.to_numpy(np.uint64)
+            heads.append(numbers_of_rows[analysis.intervals.heads_of(numbers_of_rows)])
+        ordered_ids = np.sort(np.concatenate(heads))
+        owners[column] = ordered_ids[analysis.intervals.heads_of(ordered_ids)]
+    return owners
+
+
+def _belonging(frame: pd.DataFrame, owners: Mapping[str, NDArray[np.uint64]]) -> tuple[Detail, ...]:
     """Number the owners of rows, alike on all tracks; an owner that no row names is left out."""
     details: list[Detail] = []
-    for column in columns:
-        id_columns = [table[column] for table in tables if column in table]
-        ids = [id_column.dropna().to_numpy(np.uint64) for id_column in id_columns]
-        unique_ids = np.unique(np.concatenate(ids))
+    for column, unique_ids in owners.items():
         detail_name = column.replace("_", " ")
         detail = numbers(detail_name, frame[column], unique_ids)
         if detail.numbers.any():
