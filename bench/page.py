@@ -33,7 +33,8 @@ from tracekit.analysis.analyze import analyze
 from tracekit.analysis.result import Result
 from tracekit.base.files import find_shipped_folder
 from tracekit.base.recording import Provenance, Recording
-from tracekit.pages.render import SCRIPTS, render
+from tracekit.pages.render import render
+from tracekit.pages.template import SCRIPTS
 from tracekit.pipeline import tables_of
 
 Tables = Mapping[str, pd.DataFrame]

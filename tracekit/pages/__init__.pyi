@@ -6,10 +6,10 @@ from .panels import PANELS as PANELS
 from .panels.timeline import drawn as drawn
 from .panels.verdict import PageVerdict as PageVerdict
 from .panels.verdict import verdict_of as verdict_of
-from .render import Redact as Redact
-from .render import document as document
-from .render import environment_of as environment_of
 from .render import render as render
 from .setting import describe_setting as describe_setting
+from .template import Redact as Redact
+from .template import document as document
+from .template import environment_of as environment_of
 from .timeline.merging import merge_timelines as merge_timelines
 from .timeline.tracks import timeline as timeline
