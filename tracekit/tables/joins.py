@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from tracekit.base import InputError
@@ -45,6 +46,7 @@ def reads(**columns: tuple[str, ...]) -> Callable[[_Join], _Join]:
     return declare
 
 
+@cache
 def read_inputs(join: Callable[..., Any]) -> Asked:
     """Read the inputs of a join from its signature."""
     required: list[str] = []

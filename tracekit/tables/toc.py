@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from lxml import etree
@@ -154,7 +155,19 @@ _PLAIN_INTEGER = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 
 def read_toc(path: Path) -> Toc:
     """Read a TOC as `xctrace export --toc` writes it; raise InputError if it is not one."""
-    root = _parse(path)
+    with files.open_input(path) as file:
+        try:
+            content = file.read(_LARGEST + 1)
+        except OSError as error:
+            raise files.unreadable(path, error) from error
+    if len(content) > _LARGEST:
+        raise InputError(f"{path} is larger than any table of contents; it was not read.")
+    return _make_toc(path, content)
+
+
+@lru_cache(maxsize=1)  # the parts of an analysis ask for one after the other
+def _make_toc(path: Path, content: bytes) -> Toc:
+    root = _parse(path, content)
     if root.tag != _ROOT:
         raise InputError(
             f"{path} is not the table of contents of a trace: its root is <{root.tag}>.",
@@ -165,14 +178,7 @@ def read_toc(path: Path) -> Toc:
     return Toc(tuple(runs))
 
 
-def _parse(path: Path) -> Element:
-    with files.open_input(path) as file:
-        try:
-            content = file.read(_LARGEST + 1)
-        except OSError as error:
-            raise files.unreadable(path, error) from error
-    if len(content) > _LARGEST:
-        raise InputError(f"{path} is larger than any table of contents; it was not read.")
+def _parse(path: Path, content: bytes) -> Element:
     if files.declares_document_type(content):
         raise files.hostile(path)
     parser = etree.XMLParser(
