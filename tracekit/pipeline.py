@@ -189,7 +189,7 @@ def _make_result_key(recording: Recording, *, redacted: bool) -> str:
         recording.checksums_file.name,
     }
     return tables_room.run_keys.make_run_key(
-        recording.folder, f"{facts.decode()} {redacted}", ignored=ignored
+        recording.folder.absolute(), f"{facts.decode()} {redacted}", ignored=ignored
     )
 
 
@@ -229,21 +229,19 @@ def _digest(content: bytes) -> str:
     return blake2b(content, digest_size=16).hexdigest()
 
 
-def analyze_tables(
-    recording: Recording,
-    progress: Progress = quiet,
-    *,
-    redacted: bool = True,
-    keep: bool = True,
+def examine(
+    recording: Recording, *, redacted: bool = True, keep: bool = False
 ) -> "tuple[Result, Tables]":
-    """Make the result, and return it with the tables of the run, which `report` can use.
+    """Return the result of a run and its tables; write nothing into its folder but kept tables.
 
-    Without `keep`, the run gets `result.json`, and nothing that serves a later reading.
+    A result that `analyze` would not make again is read. Without `keep`, no tables are kept.
     """
-    key = ""
-    if keep:
+    if _find_note(recording).exists():
         key = _make_result_key(recording, redacted=redacted)
-    return _analyze(recording, progress, None, key, redacted=redacted, keep=keep)
+        kept_result = _find_kept_result(recording, key)
+        if kept_result is not None:
+            return kept_result, tables_of(recording, keep=keep)
+    return _measure(recording, quiet, None, redacted=redacted, keep=keep)
 
 
 def _analyze(
@@ -253,25 +251,36 @@ def _analyze(
     key: str,
     *,
     redacted: bool,
-    keep: bool = True,
 ) -> "tuple[Result, Tables]":
     """Make the result of a run that has this key; "" if it is not to be noted."""
     with stages.running(recording, "analyze"), tables_losses.overhearing() as ledger:
-        record_room.requirements.require_timing(recording)
-        record_room.requirements.require_exports(recording)
-        provenance = recording.provenance()
-        tables = tables_of(recording, keep=keep, is_lean=True)
-        progress("measuring and judging")
-        result = analysis.analyze(tables, provenance, settings)
-        all_warnings = (*provenance.warnings, *tables.warnings)
-        warnings = tuple(dict.fromkeys(all_warnings))
-        provenance = replace(provenance, warnings=warnings).note_stage("analyze", "done")
-        losses = (*tables_losses.rows_of(tables.losses), *result.losses)
-        result = replace(result, provenance=provenance, losses=losses)
-        if redacted:
-            result = result.redact(redaction_of(recording))
+        result, tables = _measure(recording, progress, settings, redacted=redacted)
         documents.save(recording.result_file, result)
         _keep_result(recording, key, result, ledger)
+    return result, tables
+
+
+def _measure(
+    recording: Recording,
+    progress: Progress,
+    settings: "Settings | None",
+    *,
+    redacted: bool,
+    keep: bool = True,
+) -> "tuple[Result, Tables]":
+    record_room.requirements.require_timing(recording)
+    record_room.requirements.require_exports(recording)
+    provenance = recording.provenance()
+    tables = tables_of(recording, keep=keep, is_lean=True)
+    progress("measuring and judging")
+    result = analysis.analyze(tables, provenance, settings)
+    all_warnings = (*provenance.warnings, *tables.warnings)
+    warnings = tuple(dict.fromkeys(all_warnings))
+    provenance = replace(provenance, warnings=warnings).note_stage("analyze", "done")
+    losses = (*tables_losses.rows_of(tables.losses), *result.losses)
+    result = replace(result, provenance=provenance, losses=losses)
+    if redacted:
+        result = result.redact(redaction_of(recording))
     return result, tables
 
 
@@ -279,7 +288,8 @@ def analyze_and_report(
     recording: Recording, progress: Progress = quiet, *, redacted: bool = True
 ) -> Path:
     """Write the result and the page of a run, for both of which its tables are read once."""
-    _, tables = analyze_tables(recording, progress, redacted=redacted)
+    key = _make_result_key(recording, redacted=redacted)
+    _, tables = _analyze(recording, progress, None, key, redacted=redacted)
     return report(recording, progress, tables=tables, redacted=redacted)
 
 
@@ -293,17 +303,24 @@ def report(
     """Write the page of the run's result; `tables` are those of the run, if they are open."""
     with stages.running(recording, "report"):
         result = analysis.Result.load(recording.result_file)
-        redact: Callable[[str], str] = redaction_of(recording)
-        if not redacted:
-            redact = str
-        elif not result.provenance.redacted:
-            result = result.redact(redact)
         progress("drawing the page")
         run_tables = tables or tables_of(recording, is_lean=True)
-        _make_joined_tables(run_tables)
-        page = pages.render(result, run_tables, redact=redact)
-        files.write_whole(recording.report_file, page.encode())
+        page = draw_page(recording, result, run_tables, redacted=redacted)
+        files.write_whole(recording.report_file, page)
     return recording.report_file
+
+
+def draw_page(
+    recording: Recording, result: "Result", run_tables: "Tables", *, redacted: bool = True
+) -> bytes:
+    """Return the page of a run's result and tables."""
+    redact: Callable[[str], str] = str
+    if redacted:
+        redact = redaction_of(recording)
+        if not result.provenance.redacted:
+            result = result.redact(redact)
+    _make_joined_tables(run_tables)
+    return pages.render(result, run_tables, redact=redact).encode()
 
 
 def _make_joined_tables(run_tables: "Tables") -> None:

@@ -29,6 +29,10 @@ BUDGETS: dict[str, tuple[int, tuple[str, ...]]] = {
         (*PANDAS, *PAGES, "sqlalchemy", "psutil"),
     ),
     "analyze RUN": (264, (*STORES, "tracekit.pages.render", "tracekit.record.recorders")),
+    "batch RUN --output out --workers 1": (
+        70,
+        (*STORES, "lxml", "dask", "distributed"),
+    ),
     "report RUN": (301, (*STORES, "tracekit.record.recorders")),
 }
 # The same of commands that were given before, and kept what they found in the run.

@@ -1,9 +1,9 @@
 from . import index as index
-from .batch.analysing import Choices as Choices
 from .batch.batch import BatchPlan as BatchPlan
 from .batch.batch import Tally as Tally
 from .batch.batch import run_batch as run_batch
 from .batch.results import wanted_tables as wanted_tables
+from .batch.tasks import Choices as Choices
 from .query.ask import ask_runs as ask_runs
 from .query.database import QueryResult as QueryResult
 from .query.views import listing as listing

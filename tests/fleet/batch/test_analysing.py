@@ -1,6 +1,5 @@
 """One recording from its source to its rows."""
 
-import os
 import shutil
 import time
 import zipfile
@@ -20,13 +19,14 @@ from many_recordings import GPU, exports, run
 from odd_filesystems import LyingFileSystem
 from small_bundle import PYTHON, SERVER, intervals
 from tracekit import pipeline
-from tracekit.base.documents import save
+from tracekit.base.documents import encode_json
 from tracekit.base.errors import InputError
 from tracekit.base.recording import Recording
-from tracekit.fleet.batch.analysing import Choices, Task, analyse_task, fetch_source
+from tracekit.fleet.batch.analysing import analyse_task, fetch_source
 from tracekit.fleet.batch.page import write_page
 from tracekit.fleet.batch.results import BatchRow, Results, forget_page, page_file
 from tracekit.fleet.batch.sources import RecordingSource, SourceForm, place_of, sources_of
+from tracekit.fleet.batch.tasks import Choices, Task
 from tracekit.tables.cache import keep_exported_tables
 from tracekit.tables.exports import note_pruned_exports
 
@@ -152,23 +152,22 @@ def test_a_run_that_has_a_page_is_linked_to_it(tmp_path: Path) -> None:
     assert 'href="../the%20run/report.html"' in write_page(output).read_text("utf-8")
 
 
-def test_a_result_of_this_version_is_read_and_another_is_not(tmp_path: Path) -> None:
-    folder = run(tmp_path / "run", 4, {GPU})
-    recording = Recording(folder)
-    result = pipeline.analyze(recording)
-    marked = replace(result, metrics=(replace(result.metrics[0], value=12345.0),))
-    ours = replace(marked, provenance=replace(result.provenance, tracekit="0.1.0"))
-    save(recording.result_file, ours)
-    assert row_of(folder).metrics == {"tokens_per_second": 12345.0}
-    assert "gpu_busy" in row_of(folder, redacted=False).metrics
-    theirs = replace(marked, provenance=replace(result.provenance, tracekit="0.0.1"))
-    save(recording.result_file, theirs)
-    assert "gpu_busy" in row_of(folder).metrics
-    save(recording.result_file, ours)
-    export = next(folder.glob("exports/metal*.xml"))
-    later = recording.result_file.stat().st_mtime_ns + 1_000_000_000
-    os.utime(export, ns=(later, later))
-    assert "gpu_busy" in row_of(folder).metrics
+@pytest.mark.usefixtures("an_hour_later")
+def test_a_result_is_read_if_analyze_would_not_make_it_again(tmp_path: Path) -> None:
+    recording = Recording(run(tmp_path / "run", 4, {GPU}))
+    chosen = {"bubbles": {"limit": 0.9}}
+    for name, change, is_read in (
+        ("nothing", lambda: None, True),
+        ("thresholds", lambda: pipeline.analyze(recording, settings=chosen), False),
+        ("an export", lambda: (recording.exports / "more.xml").write_text("<x/>"), False),
+    ):
+        pipeline.analyze(recording)
+        change()
+        result, _ = pipeline.examine(recording)
+        assert (encode_json(result) == recording.result_file.read_bytes()) is is_read, name
+    row = row_of(recording.folder)
+    assert row.metrics["gpu_busy"] > 0
+    assert row_of(recording.folder, redacted=False).metrics == row.metrics
 
 
 def test_several_recordings_of_one_folder_are_several_rows(tmp_path: Path) -> None:
@@ -225,8 +224,8 @@ def test_a_failure_calls_the_source_by_its_name_and_a_bug_is_a_row_too(tmp_path:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "recording.json").write_text("{}")
     row = row_of(tmp_path / "run")
-    assert (row.state, row.hint) == ("failed", "")
-    assert row.error == "it/run has no exports to analyze."
+    assert (row.state, row.error) == ("failed", "it has no exports to analyze.")
+    assert row.hint == f"Run `tracekit export {tmp_path / 'run'}` first."
     [source] = sources_of([str(tmp_path / "run")])
     [row] = analysed_alone(Task(source, "it", "stamp", cast("Choices", None)))
     assert row.state == "failed"

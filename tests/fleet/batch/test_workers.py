@@ -5,14 +5,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from many_recordings import GPU, exports, run, workers
 from tracekit.base.errors import ToolError, UsageError
-from tracekit.fleet.batch.analysing import Choices, Task
 from tracekit.fleet.batch.batch import BatchPlan, run_batch
 from tracekit.fleet.batch.sources import sources_of
-from tracekit.fleet.batch.workers import Analyst, workers_of
+from tracekit.fleet.batch.tasks import Choices, Task
+from tracekit.fleet.batch.workers import Analyst, find_memory, workers_of
 
 
 @pytest.fixture
@@ -24,6 +25,18 @@ def cluster(tmp_path: Path) -> Iterator[Any]:
 def task_of(folder: Path) -> Task:
     [source] = sources_of([str(folder)])
     return Task(source, folder.name, "stamp", Choices())
+
+
+def test_the_memory_is_that_of_the_machine_or_of_its_container(tmp_path: Path) -> None:
+    machine_memory = psutil.virtual_memory().total
+    assert find_memory(tmp_path) == machine_memory
+    (tmp_path / "memory.max").write_text("max\n")
+    assert find_memory(tmp_path) == machine_memory
+    (tmp_path / "memory.high").write_text("4096\n")
+    assert find_memory(tmp_path) == 4096
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "memory.limit_in_bytes").write_text("2048\n")
+    assert find_memory(tmp_path) == 2048
 
 
 @pytest.mark.processes

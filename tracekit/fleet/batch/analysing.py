@@ -9,22 +9,21 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
 
 from tracekit import pipeline
-from tracekit.analysis import Result
-from tracekit.base import InputError, Recording, TracekitError, own_version, units
+from tracekit.base import InputError, Recording, TracekitError, units
 from tracekit.fleet.batch.results import BatchRow, fill_row, keep_page, keep_tables
 from tracekit.fleet.batch.sources import RecordingSource, Said, SourceForm, forget_listings
+from tracekit.fleet.batch.tasks import Task
 from tracekit.record import imports, inputs
-from tracekit.tables import Tables, exports
+from tracekit.tables import exports
 
 _COLLECTED_AFTER = 50_000
 """New objects after which the collector looks for cycles; it took a tenth of a small analysis."""
-_FORM = 2  # of rows and tables, for folders of this version that were begun before a change
 _MOST_FILES = 100_000
 _LONGEST = 200  # letters of a file's name
 _SHARE = 0.5  # of the free disk that one recording may take
@@ -95,50 +94,6 @@ _LINKED = (
 )
 
 
-@dataclass(frozen=True)
-class Choices:
-    """The settings for every recording of a batch.
-
-    `target` is the process, by pid or name, whose rows count if a recording is imported; of
-    `tables` to keep, `all` means every one; `redacted` leaves names of people and machines
-    out; `run` is the run of each trace that is analysed, by default the last, or the one that a
-    run's folder was made for. With `pages`, each recording gets a page.
-    """
-
-    target: str | None = None
-    tables: tuple[str, ...] = ()
-    redacted: bool = True
-    run: int | None = None
-    pages: bool = False
-
-    @property
-    def settings(self) -> str:
-        """A text that changes when results would; recordings are analysed again then."""
-        tables = ",".join(self.tables)
-        settings = (own_version(), _FORM, self.target, tables, self.redacted, self.run, self.pages)
-        return "\0".join(map(str, settings))
-
-
-@dataclass(frozen=True)
-class Task:
-    """One source to analyse: its name in the results, and the digest of its files.
-
-    `output` is the batch's folder, for tables and pages that are kept.
-    """
-
-    source: RecordingSource
-    name: str
-    stamp: str
-    choices: Choices
-    output: str = ""
-
-    @property
-    def row(self) -> BatchRow:
-        """The row with only the facts of the source."""
-        source = self.source
-        return BatchRow(self.name, source.key, source.key, self.stamp, str(source.form), "failed")
-
-
 def serve(descriptor: int) -> None:
     """Analyse the tasks from a pipe; exit as soon as its other end is closed."""
     logging.getLogger("tracekit").setLevel(logging.CRITICAL)  # rows hold the readers' warnings
@@ -194,11 +149,13 @@ def _rows(task: Task, folder: Path) -> Iterator[BatchRow]:
             row = replace(row, key=f"{row.key}-{number}")
         if name:
             row = replace(row, recording=f"{row.recording}#{name}")
-        result, tables = _analyze(task, recording)
+        redacted = task.choices.redacted
+        # Of a pruned run, the tables alone are read that were copied.
+        result, tables = pipeline.examine(recording, redacted=redacted, keep=_is_pruned(recording))
         row = fill_row(row, recording, result)
         table_names = keep_tables(task.output, task.choices.tables, row, tables)
         if task.choices.pages:
-            keep_page(task.output, row, recording, tables, redacted=task.choices.redacted)
+            keep_page(task.output, row, recording, result, tables, redacted=redacted)
         yield replace(row, tables=table_names)
 
 
@@ -209,10 +166,7 @@ def _recordings(task: Task, folder: Path) -> Iterator[tuple[str, Recording]]:
     if not source.place.local:
         place = fetch_source(source, folder)
     if source.form is SourceForm.RUN:
-        recording = _borrow_run(place, folder / "run")
-        if task.choices.run is not None:
-            imports.choose_run(recording, task.choices.run)
-        yield "", recording
+        yield "", _open_run(place, task.choices.run, folder / "run")
         return
     files = exports.export_files(place) if place.is_dir() else [place]
     if source.form is not SourceForm.EXPORTS:
@@ -235,53 +189,43 @@ def _import_runs(task: Task, paths: list[Path], output: Path) -> list[Recording]
     return pipeline.import_(paths, output, task.choices.target, run=task.choices.run)
 
 
-def _borrow_run(theirs: Path, folder: Path) -> Recording:
+def _open_run(place: Path, number: int | None, folder: Path) -> Recording:
+    """Return a run, or a private copy of it if it is to be changed: for another run of its trace.
+
+    The kept tables of a pruned run count among its files, and reading them changes their notes.
+    """
+    recording = Recording(place)
+    if number in {None, recording.provenance().run} and not _is_pruned(recording):
+        return recording
+    recording = _borrow_run(recording, folder)
+    if number is not None:
+        imports.choose_run(recording, number)
+    return recording
+
+
+def _is_pruned(recording: Recording) -> bool:
+    return (recording.exports / exports.PRUNED_NOTE).exists()
+
+
+def _borrow_run(lender: Recording, folder: Path) -> Recording:
     """Return a private run that reads the files of another run, and writes none of them."""
-    lender = Recording(theirs)
     recording = Recording(folder)
     folder.mkdir()
     recording.save_provenance(lender.provenance())
     for name in _LINKED:
-        if (theirs / name).exists():
-            (folder / name).symlink_to((theirs / name).resolve())
-    is_pruned = (recording.exports / exports.PRUNED_NOTE).exists()
-    if is_pruned and lender.tables.is_dir():
+        if (lender.folder / name).exists():
+            (folder / name).symlink_to((lender.folder / name).resolve())
+    if _is_pruned(lender) and lender.tables.is_dir():
         shutil.copytree(lender.tables, recording.tables)
-    if _still_holds(lender):
-        shutil.copyfile(lender.result_file, recording.result_file)
     return recording
 
 
-def _still_holds(run: Recording) -> bool:
-    """Tell whether a run was analysed since its exports were written."""
-    if not run.result_file.exists() or not run.exports.is_dir():
-        return False
-    analysis_time = run.result_file.stat().st_mtime_ns
-    return all(file.stat().st_mtime_ns <= analysis_time for file in run.exports.glob("*.*"))
-
-
-def _analyze(task: Task, recording: Recording) -> tuple[Result, Tables]:
-    """Return the result that a run has of this version, or analyse it; and its tables.
-
-    A private run is removed with its folder, so no table is kept there, and those alone are read
-    from there that were copied because nothing else is left of an export.
-    """
-    keep = recording.tables.is_dir()
-    if recording.result_file.exists():
-        try:
-            result = Result.load(recording.result_file)
-        except TracekitError:
-            recording.result_file.unlink()
-        else:
-            is_same_version = result.provenance.tracekit == own_version()
-            if is_same_version and result.provenance.redacted == task.choices.redacted:
-                return result, pipeline.tables_of(recording, keep=keep)
-    return pipeline.analyze_tables(recording, redacted=task.choices.redacted, keep=keep)
-
-
 def _make_failure_row(task: Task, folder: Path, error: str, hint: str) -> BatchRow:
-    """Return the row of a failure, with the name of the source instead of the private folder."""
+    """Return the row of a failure, with the name of the source instead of its folder."""
     message = error.replace(str(folder), task.name)
+    place = task.source.place
+    if task.source.form is SourceForm.RUN and place.local:
+        message = message.replace(place.path, task.name)
     if str(folder) in hint:
         hint = ""
     return replace(task.row, error=message, hint=hint)

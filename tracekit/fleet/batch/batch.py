@@ -21,7 +21,6 @@ from tracekit.base import (
     system,
     units,
 )
-from tracekit.fleet.batch.analysing import Choices, Task
 from tracekit.fleet.batch.page import write_page
 from tracekit.fleet.batch.results import (
     RESULTS,
@@ -35,6 +34,7 @@ from tracekit.fleet.batch.results import (
     take_apart,
 )
 from tracekit.fleet.batch.sources import RecordingSource, sources_of
+from tracekit.fleet.batch.tasks import Choices, Task
 from tracekit.fleet.batch.workers import Workers, local_workers, workers_of
 from tracekit.record import Progress, quiet
 from tracekit.tables import Flaw, Loss, losses

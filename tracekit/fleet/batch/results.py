@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracekit import pipeline
+from tracekit import tables as tables_room
 from tracekit.analysis import Finding, Measurement, Result
 from tracekit.base import (
     InputError,
@@ -25,8 +26,11 @@ from tracekit.base import (
     require,
 )
 from tracekit.fleet.batch import parts
-from tracekit.tables import SCHEMAS, Severity, Tables, toc
+from tracekit.tables import SCHEMAS, Severity
 from tracekit.tables import losses as tables_losses
+
+if TYPE_CHECKING:
+    from tracekit.tables import Tables
 
 _NS_PER_MS = 1e6
 
@@ -147,7 +151,7 @@ def fill_row(row: BatchRow, recording: Recording, result: Result) -> BatchRow:
     provenance = result.provenance
     instruments = provenance.recorder_version.removeprefix("Instruments").strip()
     if recording.toc_file.exists():
-        run = toc.find_recorded_run(recording)
+        run = tables_room.toc.find_recorded_run(recording)
         if run and run.instruments_version:
             instruments = run.instruments_version
     targets = [f"{target.name} ({target.pid})".strip() for target in provenance.targets]
@@ -241,7 +245,7 @@ def wanted_tables(words: str) -> tuple[str, ...]:
 
 
 def keep_tables(
-    output: str, wanted_names: Sequence[str], row: BatchRow, tables: Tables
+    output: str, wanted_names: Sequence[str], row: BatchRow, tables: "Tables"
 ) -> tuple[str, ...]:
     """Write tables of a recording as `tables/NAME/KEY.parquet`; return their names.
 
@@ -300,12 +304,18 @@ def page_file(output: Path, key: str) -> Path:
 
 
 def keep_page(
-    output: str, row: BatchRow, recording: Recording, tables: Tables, *, redacted: bool
+    output: str,
+    row: BatchRow,
+    recording: Recording,
+    result: Result,
+    tables: "Tables",
+    *,
+    redacted: bool,
 ) -> None:
     """Write the page of a recording, unless its tables cannot be read."""
     with suppress(TracekitError):
-        page = pipeline.report(recording, tables=tables, redacted=redacted)
-        files.write_whole(page_file(Path(output), row.key), page.read_bytes())
+        page = pipeline.draw_page(recording, result, tables, redacted=redacted)
+        files.write_whole(page_file(Path(output), row.key), page)
 
 
 def forget_page(output: Path, key: str) -> None:

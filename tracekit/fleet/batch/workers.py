@@ -13,7 +13,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from multiprocessing import Pipe
@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any, cast
 import psutil
 
 from tracekit.base import ToolError, UsageError, distribution, own_version, processes, units
-from tracekit.fleet.batch.analysing import Task
 from tracekit.fleet.batch.results import BatchRow
+from tracekit.fleet.batch.tasks import Task
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -35,6 +35,10 @@ Rows = tuple[BatchRow, ...]
 
 _EACH = 1 << 30  # bytes that a process needs at least
 _AHEAD = 2  # tasks for each process: one that runs, and one that waits
+_MEMORY_LIMITS = (
+    *("memory/memory.limit_in_bytes", "memory/memory.soft_limit_in_bytes"),
+    *("memory.max", "memory.high"),
+)
 _LOOK = 0.2  # s between two looks at a process
 _PATIENCE = 20  # s in which a scheduler has to answer
 _TALKERS = ("distributed", "distributed.client", "tornado", "tornado.application")
@@ -161,6 +165,18 @@ def _rows(future: "Future[Rows]", task: Task) -> Rows:
         return (replace(task.row, error=words, hint="See the log of the worker."),)
 
 
+def find_memory(groups: Path = Path("/sys/fs/cgroup")) -> int:
+    """Return the bytes of memory of this machine, or of the container that we run in.
+
+    `groups` is the folder of control groups, of version 1 or 2, where Linux has the limits.
+    """
+    limit = psutil.virtual_memory().total
+    for name in _MEMORY_LIMITS:
+        with suppress(OSError, ValueError):  # without one, there is no file, or the word "max"
+            limit = min(limit, int((groups / name).read_bytes()))
+    return limit
+
+
 @contextmanager
 def local_workers(
     number: int | None, recordings: int, scratch: Path, seconds: float
@@ -169,11 +185,12 @@ def local_workers(
 
     Without a `number`, each has a core, a GiB of memory and a recording at least.
     """
-    from dask.system import CPU_COUNT
-    from distributed.system import MEMORY_LIMIT
+    memory = find_memory()
+    if number is None:
+        from dask.system import CPU_COUNT
 
-    number = number or max(1, min(CPU_COUNT, int(MEMORY_LIMIT // _EACH), recordings))
-    analysts = [Analyst(str(scratch), MEMORY_LIMIT / number) for _ in range(number)]
+        number = max(1, min(CPU_COUNT, memory // _EACH, recordings))
+    analysts = [Analyst(str(scratch), memory / number) for _ in range(number)]
     idle: LifoQueue[Analyst] = LifoQueue()
     for analyst in analysts:
         idle.put(analyst)
@@ -244,11 +261,10 @@ _thread = threading.local()
 def _there(task: Task, seconds: float) -> Rows:
     """Analyse in a process next to the worker that this thread belongs to."""
     from distributed import get_worker
-    from distributed.system import MEMORY_LIMIT
 
     if not hasattr(_thread, "analyst"):
         worker: Any = get_worker()
-        worker_memory = worker.memory_manager.memory_limit or MEMORY_LIMIT
+        worker_memory = worker.memory_manager.memory_limit or find_memory()
         memory = worker_memory / worker.state.nthreads
         _thread.analyst = Analyst(worker.local_directory, memory)
     return cast("Analyst", _thread.analyst).analyse(task, seconds)
