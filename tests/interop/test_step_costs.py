@@ -111,12 +111,20 @@ def test_a_step_that_the_trace_of_the_gpu_does_not_cover_has_a_reason() -> None:
 
 def test_a_workload_that_serves_nobody_has_its_own_phase() -> None:
     tables = make_server()
-    for name in ("requests", "request_tokens", "gauges", "spans"):
+    for name in ("gauges", "spans"):
         del tables[name]
+    for name in ("requests", "request_tokens"):
+        tables[name] = tables[name].iloc[:0]
     costs = read_costs(tables)
     assert costs["phase"].tolist() == ["steady"] * 3
-    assert costs["seq_len"].isna().all()
+    assert costs[["sequences", "seq_len"]].isna().all(axis=None)
     assert costs["gpu_ms"].tolist() == [4, 5, 3]
+    sizes = {**SHAPE.parameters, "batch": 4, "active_blocks": 3, "ragged": False}
+    sized_costs = read_costs(tables, replace(SHAPE, parameters=sizes))
+    assert sized_costs[["sequences", "seq_len"]].to_numpy().tolist() == [[4, 48]] * 3
+    drawn_costs = read_costs(tables, replace(SHAPE, parameters={**sizes, "ragged": True}))
+    assert drawn_costs["sequences"].tolist() == [4] * 3
+    assert drawn_costs["seq_len"].isna().all(), "no length is known of drawn ones"
 
 
 def test_a_run_without_steps_is_refused() -> None:

@@ -25,7 +25,8 @@ def write_step_costs(tables: Tables, provenance: Provenance, file: BinaryIO) -> 
     """Write a row for each step of the steady phase, in the order of their starts.
 
     `seq_len` is the mean length of the sequences that got a token in the step, the new one
-    included, of those with a known prompt; `sequences` is the number of all. `phase` is ramp,
+    included, of those with a known prompt; `sequences` is the number of all. A workload that serves
+    nobody has both of its parameters, and no length if lengths are drawn. `phase` is ramp,
     steady or tail of a server, else that of the workload. `gpu_ms` is empty, with the `reason`, if
     no time of the GPU is known.
 
@@ -62,7 +63,13 @@ def _format_number(value: object) -> str:
 
 
 def _list_shape(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the parameters of a workload say of all steps; a server's tables say more."""
+    length = None
+    if "active_blocks" in parameters and not parameters.get("ragged"):
+        length = parameters["active_blocks"] * parameters["block_size"]
     return {
+        "sequences": parameters.get("batch"),
+        "seq_len": length,
         "heads": parameters.get("q_heads"),
         "head_dim": parameters.get("head_dim"),
         "BLOCK_SIZE": parameters.get("block_size"),
@@ -88,6 +95,8 @@ def _measure_sequences(
         requests = tables["requests"]
         tokens = tables["request_tokens"]
     except (KeyError, TracekitError, analysis.Unavailable):
+        return {}
+    if not len(requests):
         return {}
     prompts = requests.set_index("number")["prompt_tokens"]
     lengths = tokens["request"].map(prompts).to_numpy(dtype=np.float64) + tokens["index"] + 1
