@@ -34,7 +34,10 @@ def test_a_comparison_names_the_faster_one_with_its_interval() -> None:
             *((1.02, 0.97, 1.08),),
             f"{OPEN}: paged is 1.02 times as fast as sdpa (0.97 to 1.08 with 95 % confidence).",
         ),
-        ((2.5, None, None), f"{claim}; there are too few pairs of steps for an interval."),
+        (
+            *((2.5, None, None),),
+            f"{OPEN}: {claim}, from too few pairs of steps for an interval.",
+        ),
         ((None, None, None), ""),
     ):
         names = ("speedup", "speedup_low_95", "speedup_high_95")

@@ -30,13 +30,14 @@ def _compare_variants(metrics: dict[str, Measurement]) -> str:
             None if not end else 1 / end for end in (upper_bound, lower_bound)
         )
     words = f"{speed:.2f} times as fast as {baseline}"
+    claim = f"{subject} is {words}"
+    unclear_verdict = f"Which of {subject} and {baseline} is faster is unclear"
     if not lower_bound or not upper_bound:
-        return f"{subject} is {words}; there are too few pairs of steps for an interval."
+        return f"{unclear_verdict}: {claim}, from too few pairs of steps for an interval."
     interval = f"{lower_bound:.2f} to {upper_bound:.2f} with 95 % confidence"
     if lower_bound <= 1:
-        unclear_verdict = f"Which of {subject} and {baseline} is faster is unclear"
-        return f"{unclear_verdict}: {subject} is {words} ({interval})."
-    return f"{subject} is {words} ({interval})."
+        return f"{unclear_verdict}: {claim} ({interval})."
+    return f"{claim} ({interval})."
 
 
 def _serve(metrics: dict[str, Measurement]) -> str:

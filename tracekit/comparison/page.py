@@ -141,8 +141,7 @@ def _explain_intervals(compared: Comparison) -> str:
             "Runs were recorded alternating, so each is compared with its neighbour in time, as "
             "drift affects both."
         )
-    smaller_side = min(len(compared.before), len(compared.after))
-    if smaller_side > 1:
+    if _count_runs(compared) > 1:
         return (
             "Intervals are of runs of each side and of blocks within them; "
             + _DRIFT[compared.order]
@@ -154,6 +153,14 @@ def _explain_intervals(compared: Comparison) -> str:
         "One run of a side shows only how it varied within. Equal runs are taken to differ by "
         f"{units.percent(run_deviation)} as well (--between); several of each side show it."
     )
+
+
+def _count_runs(compared: Comparison) -> int:
+    """Return how many runs the smaller side has; all runs of one program share a name."""
+    counts = [
+        min(len(change.values_before), len(change.values_after)) for change in compared.changes
+    ]
+    return max(counts, default=0)
 
 
 def _explain_decider(compared: Comparison) -> str:

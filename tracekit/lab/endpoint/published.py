@@ -270,10 +270,15 @@ def list_limits(
             yield "bandwidth", units.unavailable(_explain_unknown_work(model)), ""
         else:
             size = units.size(work.read)
-            if model.may_have_windows(context):
+            is_bound = model.may_have_windows(context)
+            if is_bound:
                 size = f"at most {size}"
             source = f"{size} a token after {context:,} others; {chips.ATTAINABLE}"
-            yield "bandwidth", _share(work.read * decode, chip.bandwidth, 1e9, "GB/s"), source
+            rate = work.read * decode
+            words = _share(rate, chip.bandwidth, 1e9, "GB/s")
+            if not is_bound and chip.bandwidth.value is not None and rate > chip.bandwidth.value:
+                words += ": impossible, so chip, model or rate is another one"
+            yield "bandwidth", words, source
     if prefill is not None:
         prompt_work = work_of_prefill(model, context)
         if prompt_work is None:
