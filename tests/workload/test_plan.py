@@ -121,6 +121,7 @@ def test_a_plan_that_cannot_be_followed_is_refused(subtests: pytest.Subtests) ->
         ({"warmup": 3}, "--warmup counts the steps of a workload"),
         ({"time_limit": 0.0}, "--time-limit must be finite and more than 0 s; it is 0 s."),
         ({"time_limit": float("nan")}, "it is nan s."),
+        ({"time_limit": "1s"}, "time_limit is a number of seconds, not '1s'."),
         ({"time_limit": float("inf")}, "it is inf s."),
         ({"counters": "yes"}, "--counters cannot be 'yes'. There are: auto, on, off."),
         ({"recorder": "hots"}, "--recorder cannot be 'hots'. Did you mean host?"),

@@ -128,6 +128,11 @@ ON_THE_CPU = (
     "the work ran on the CPU; only a recording of xctrace, on a Mac, shows the work of a GPU."
 )
 
+_UNTOLD_ON_THE_CPU = (
+    "only a workload of tracekit tells of its work on the CPU, and only a recording of xctrace, on "
+    "a Mac, shows the work of a GPU."
+)
+
 
 _WITHOUT_GPU_WORK = {
     "cpu_profile": "the recording has samples of CPU time, and no GPU work.",
@@ -176,7 +181,10 @@ def _explain_untold(name: str, missing: str, tables: Mapping[str, Any]) -> Unava
 
 def _find_lack_of_gpu_work(tables: Mapping[str, Any]) -> str:
     """Return why a recording has nothing of a GPU's recorder; "" if it could have it."""
-    if _provenance_of(tables).recorder == "host" or _ran_on_a_cpu(tables):
+    provenance = _provenance_of(tables)
+    if provenance.recorder == "host" and not provenance.workload:
+        return _UNTOLD_ON_THE_CPU
+    if provenance.recorder == "host" or _ran_on_a_cpu(tables):
         return ON_THE_CPU
     if "gpu_intervals" in tables:
         return ""

@@ -108,6 +108,8 @@ def _describe_open_checks(result: Result) -> str:
     open_count = sum(len(reason.rules) for reason in reasons)
     if not open_count:
         return ""
-    words = f"{open_count} of {len(result.checks)} checks; of {len(reasons[0].rules)} of them "
-    line = f"{words}because {reasons[0].words}"
+    words = f"{open_count} of {len(result.checks)} checks"
+    if len(reasons[0].rules) < open_count:
+        words += f"; {len(reasons[0].rules)} of them"
+    line = f"{words} because {reasons[0].words}"
     return shorten(line, _LONGEST, placeholder=" …")

@@ -105,9 +105,9 @@ def convert(
     A run is written in the format of --to: perfetto and chrome contain its intervals on tracks,
     with arrows from command buffers over encoders to the GPU, its counters, and the findings;
     speedscope contains the stacks of threads; steps is a CSV with the costs of each step; parquet
-    and csv contain every table. The default place is the run's folder convert. Bundles, zip files
-    and exports are converted in the same way; without OUT, their run is kept next to them, as by
-    `tracekit report`.
+    and csv contain every table. The default place is the run's folder convert. Zip files,
+    exports and, to the first four formats, bundles are converted in the same way; without OUT,
+    their run is kept next to them, as by `tracekit report`.
 
     Inputs are never modified, and files that tracekit did not write are replaced only with --force.
     """

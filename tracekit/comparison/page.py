@@ -156,7 +156,7 @@ def _explain_intervals(compared: Comparison) -> str:
 
 
 def _count_runs(compared: Comparison) -> int:
-    """Return how many runs the smaller side has; all runs of one program share a name."""
+    """Return the number of runs of the smaller side; all runs of one program share a name."""
     counts = [
         min(len(change.values_before), len(change.values_after)) for change in compared.changes
     ]

@@ -63,7 +63,7 @@ def _format_number(value: object) -> str:
 
 
 def _list_shape(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the parameters of a workload say of all steps; a server's tables say more."""
+    """Return the sizes that a workload's parameters give all of its steps."""
     length = None
     if "active_blocks" in parameters and not parameters.get("ragged"):
         length = parameters["active_blocks"] * parameters["block_size"]

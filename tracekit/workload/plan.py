@@ -82,7 +82,11 @@ def _check_choices(plan: Plan) -> None:
         if number is not None and number < fewest:
             raise UsageError(f"--{name} must be at least {fewest}; it is {number}.")
     limit = plan.time_limit
-    if not 0 < limit < math.inf:
+    try:
+        is_possible = 0 < limit < math.inf
+    except TypeError:
+        raise UsageError(f"time_limit is a number of seconds, not {limit!r}.") from None
+    if not is_possible:
         raise UsageError(f"--time-limit must be finite and more than 0 s; it is {limit:g} s.")
 
 

@@ -141,6 +141,7 @@ def test_memory_that_grows_to_the_end_is_found(tmp_path: Path) -> None:
     answer = checks.check_growth(growing)
     assert answer.status is Status.FOUND, (answer.words, growing.plain_run.memory.levels)
     assert "grows all the time in the second half" in answer.words
+    assert not answer.command, "it ended by itself, so more time shows no more"
     assert checks.check_growth(subject(tmp_path / "short", NAN)).status is Status.ABSTAINED
 
 

@@ -335,6 +335,10 @@ def check_growth(subject: ExaminedProgram) -> CheckAnswer:
     )
     is_rising = all(later > earlier for earlier, later in pairwise(lowest_levels))
     if is_rising and growth > max(_GROWTH_SHARE * initial_level, _LEAST_GROWTH):
+        if not run.is_over_limit:
+            return CheckAnswer(
+                Status.FOUND, f"It grows all the time {words}, unless it still loaded then."
+            )
         return CheckAnswer(
             Status.FOUND,
             f"It grows all the time {words}. If it still loaded then, give it more time.",
