@@ -128,6 +128,14 @@ def test_standard_error_and_a_runs_patterns_are_read(tmp_path: Path) -> None:
     assert list(read_output(recording)) == ["tg128_tokens_per_second"]
     save_patterns(recording.patterns_file, [parse_pattern("fps:frames/s:higher:FPS ([0-9.]+)")])
     assert read_output(recording) == {"fps": Measured(59.5, "frames/s", "higher")}
+    recording.output_file.write_text("took 4 ms\n")
+    lines = ("fps:frames/s:higher:FPS ([0-9.]+)", "took:ms:lower:took ([0-9]+)", "a:ms:lower:(a)")
+    save_patterns(recording.patterns_file, [parse_pattern(line) for line in lines])
+    assert read_output(recording) == {
+        "fps": Measured(59.5, "frames/s", "higher"),  # of the other file
+        "took": Measured(4e6, "ns", "lower"),
+        "a": Measured(None, "ns", "lower", "no line of the output matches --read '(a)'."),
+    }
 
 
 def test_an_output_is_kept_in_the_runs_folder(tmp_path: Path) -> None:

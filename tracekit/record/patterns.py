@@ -48,6 +48,12 @@ class Pattern(msgspec.Struct, frozen=True):
     line: str
     source: str = ""
 
+    @property
+    def result_unit(self) -> str:
+        """The unit of its result."""
+        unit, _ = _UNITS.get(self.unit, (self.unit, 1.0))
+        return unit
+
 
 class _PatternFile(msgspec.Struct):
     patterns: tuple[Pattern, ...]

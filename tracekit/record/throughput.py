@@ -170,19 +170,34 @@ def read_output(recording: Recording) -> dict[str, Measured]:
 
     They are searched at the end of the standard output, then of standard error, which only the
     host recorder can keep; that of a worker is not read. A user's patterns of the run are tried
-    before those of tracekit.
+    before those of tracekit; a number that none of their lines has is not available.
     """
     texts = [read_printed(recording.output_file)]
     if not recording.journal_file.exists():
         texts.append(read_printed(recording.host_errors))
-    return read_texts(texts, load_patterns(recording.patterns_file))
+    patterns = load_patterns(recording.patterns_file)
+    results = read_texts(texts, patterns)
+    for pattern in patterns:
+        if pattern.name not in results:
+            reason = f"no line of the output matches --read {pattern.line!r}."
+            results[pattern.name] = Measured(None, pattern.result_unit, pattern.better, reason)
+    return results
 
 
 def read_texts(texts: Iterable[str], patterns: Iterable[Pattern] = ()) -> dict[str, Measured]:
-    """Return the results of the first reader that finds any, from the first text that has some."""
+    """Return the numbers of a user's patterns, each of the first text that has it.
+
+    If there are none, return the results of the first reader that finds any, from the first text
+    that has some.
+    """
     printed_texts = [text for text in texts if text]
+    user_patterns = tuple(patterns)
+    user_results: dict[str, Measured] = {}
+    for text in printed_texts:
+        user_results = read_lines(text, user_patterns) | user_results
+    if user_results:
+        return user_results
     readers = (
-        lambda text: read_lines(text, patterns),
         read_llama_bench,
         read_hyperfine,
         read_mlx_lm,
