@@ -24,6 +24,7 @@ from tracekit.analysis.result import Result, RuleCheck, Status
 from tracekit.base.errors import InconclusiveError, InterruptedRunError, RecordingError, ToolError
 from tracekit.base.recording import Provenance, Recording
 from tracekit.pages.render import render
+from tracekit.record.recorder import FinishedRecording
 from tracekit.workload.plan import Plan
 from tracekit.workload.workload import find
 
@@ -193,6 +194,13 @@ def test_an_interrupt_keeps_the_recording_and_names_the_next_command(tmp_path: P
     result = pipeline.analyze(recording)
     assert value(result, "step_rate") is not None
     assert pipeline.report(recording).exists()
+
+
+def test_a_clock_that_is_set_back_makes_no_duration() -> None:
+    set_back = FinishedRecording(started="2026-01-01T12:00:00Z", end_date="2026-01-01T11:00:04Z")
+    for seconds, duration, warnings in ((4.0, 4.0, ()), (None, None, (pipeline._SET_BACK,))):
+        provenance = pipeline._with(Provenance(), replace(set_back, duration=seconds))
+        assert (provenance.duration, provenance.warnings) == (duration, warnings)
 
 
 @pytest.mark.processes

@@ -558,7 +558,11 @@ def _look_for_rows(recording: Recording) -> None:
     warn(recording, warnings)
 
 
+_SET_BACK = "The clock was set back during the recording, whose duration is not available for that."
+
+
 def _seconds_between(started: str, end_date: str) -> float | None:
+    """Return the seconds between two dates; below 0 if the clock was set back meanwhile."""
     try:
         lasted = datetime.fromisoformat(end_date) - datetime.fromisoformat(started)
     except (ValueError, TypeError):
@@ -602,9 +606,14 @@ def _provenance(plan: "Plan", recorder: "Recorder") -> Provenance:
 def _with(provenance: Provenance, recorded: "FinishedRecording") -> Provenance:
     changes = machine_room.merge_circumstances(provenance.machine, machine_room.circumstances())
     machine = provenance.machine | changes
-    joined_warnings = (*provenance.warnings, *recorded.warnings)
+    duration = recorded.duration
+    if duration is None:
+        duration = _seconds_between(recorded.started, recorded.end_date)
+    joined_warnings = [*provenance.warnings, *recorded.warnings]
+    if duration is not None and duration < 0:
+        duration = None
+        joined_warnings.append(_SET_BACK)
     warnings = tuple(dict.fromkeys(joined_warnings))
-    duration = _seconds_between(recorded.started, recorded.end_date)
     clock = dict(recorded.clock)
     return replace(
         provenance,

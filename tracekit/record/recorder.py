@@ -127,6 +127,8 @@ class FinishedRecording:
     command_lines: tuple[tuple[str, ...], ...] = ()  # the command lines that were run, in order
     started: str = ""  # when recording began, ISO 8601
     end_date: str = ""  # when it ended, ISO 8601
+    # its seconds, by a clock that nobody sets; None if only the dates are known
+    duration: float | None = None
     end_reason: str = ""  # why it ended, in the recorder's words
     # how to lay monotonic time on the trace's; {"origin": ns of trace time 0} if known
     clock: Mapping[str, Any] = field(default_factory=dict[str, Any])

@@ -536,7 +536,9 @@ def test_a_running_process_is_only_sampled(recorder: HostRecorder, recording: Re
         sleeper.kill()
     assert (recorded.end_reason, recorded.command_lines) == ("Time limit reached", ())
     assert recorded.targets[0].pid == sleeper.pid
-    assert load_session(recording).kind == "attached"
+    session = load_session(recording)
+    assert session.kind == "attached"
+    assert recorded.duration == (session.end - session.origin) / 1e9
     first_sample, *_, last_sample = samples(recording)
     assert first_sample.cpu <= last_sample.cpu < 100_000_000  # its own, not ours
     request = RecordingRequest(ProgramLaunch(("no-such-program-anywhere",)), 1.0)

@@ -284,6 +284,7 @@ def summarize_recording(
         command_lines=command_lines,
         started=session.started,
         end_date=session.ended,
+        duration=session.seconds,
         end_reason=session.end_reason,
         clock={"origin": session.origin, "clock": "monotonic"},
         overhead=recording_overhead,

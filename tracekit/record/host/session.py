@@ -45,6 +45,11 @@ class HostSession:
         """The recorded process."""
         return Process(self.pid, self.name)
 
+    @property
+    def seconds(self) -> float:
+        """Its duration up to its last moment; 0 in a recording that was never closed."""
+        return max(0, self.end - self.origin) / 1e9
+
 
 def prepare_bundle(recording: Recording) -> None:
     """Make the folder of a bundle, without the samples of an earlier try."""

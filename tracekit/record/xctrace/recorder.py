@@ -147,6 +147,7 @@ class XctraceRecorder:
             command_lines=_list_command_lines(target, attempt),
             started=run.start_date or start_date,
             end_date=run.end_date or make_timestamp(),
+            duration=run.duration,
             end_reason=attempt.end_reason or _find_end_reason(ending, run),
             interrupted=ending.interrupted or not is_checked,
             clock=align(run.start_date, report.anchors if report else ()),
