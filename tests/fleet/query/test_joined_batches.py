@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tracekit.base.errors import TracekitError
+from tracekit.base.errors import InputError
 from tracekit.fleet.batch import parts
 from tracekit.fleet.batch.results import BatchRow, as_table
 from tracekit.fleet.query.ask import ask_runs
@@ -172,7 +172,7 @@ def test_a_part_has_one_month_and_a_question_of_a_month_reads_no_other(
         footer = 8 + int.from_bytes(content[-8:-4], "little")
         file.write_bytes(bytes(len(content) - footer) + content[-footer:])
     assert ask(question.format(">= '2026-11'"), dated_output) == [{"n": 20, "first": 20}]
-    with pytest.raises(TracekitError, match="Invalid data"):
+    with pytest.raises(InputError, match=r"A Parquet file is damaged: .*Invalid data"):
         ask(question.format("= '2026-10'"), dated_output)
 
 

@@ -119,6 +119,7 @@ def _answer(sql: str, database: QueryDatabase, views: Views) -> QueryResult:
 
 _KIND = re.compile(r"^[\w ]+ Error: ")
 _FAILED = "Ask for less at once, with WHERE, LIMIT or fewer runs; or again, if a run changed."
+_DAMAGE = "Make its run or batch again. A question of fewer of them finds which one it is."
 _PLACE = "It reads the tables of the runs that were named, and nothing else."
 _TABLE = re.compile(r'(?:Table|View) with name "?(.+?)"? does not exist')
 _NEAR = re.compile(r"(?:Candidate bindings|Did you mean).+")
@@ -139,8 +140,15 @@ def refusal(error: duckdb.Error) -> TracekitError:
         return UsageError(f"The query is refused: {message}", hint=_PLACE)
     if isinstance(error, (duckdb.OperationalError, duckdb.InternalError)):
         return InputError(f"The query failed: {message}", hint=_FAILED)
+    if _is_of_a_damaged_file(error):
+        return InputError(f"A Parquet file is damaged: {message}", hint=_DAMAGE)
     near = _NEAR.search(str(error))
     return UsageError(f"The query cannot be answered: {message}", hint=near[0] if near else "")
+
+
+def _is_of_a_damaged_file(error: duckdb.Error) -> bool:
+    # DuckDB's reader of Parquet has no class of its own for pages that it cannot decode.
+    return type(error) is duckdb.Error or "Failed to read file" in str(error)
 
 
 def _sentence(message: str) -> str:
