@@ -189,18 +189,30 @@ def test_remaining_processes_are_killed() -> None:
 
 
 @pytest.mark.processes
-def test_variables_of_the_linker_reach_a_program_through_a_shell_that_has_lost_them() -> None:
+def test_variables_of_the_linker_reach_a_program_through_a_shell_that_has_lost_them(
+    tmp_path: Path,
+) -> None:
     """As the shell of macOS has, that is the gate."""
     odd, path, pipe = "it's $HOME; a", {"PATH": os.environ["PATH"]}, subprocess.PIPE
-    gate = _gate({**path, "DYLD_LIBRARY_PATH": odd, "DYLDX": "no"}, reads=False)
-    code = "import os, sys; print([os.environ.get(x) for x in sys.argv[1:]], sys.stdin.read())"
-    argv = (*gate, sys.executable, "-c", code, "DYLD_LIBRARY_PATH", "DYLDX")
-    for line, expected_result in (
-        ("\nmore", (0, f"{[odd, None]} \n")),  # and nothing of what the gate reads
-        ("", (1, "")),  # tracekit is gone
+    line_file = tmp_path / "line"
+    code = (
+        "import os, sys; print([os.environ.get(x) for x in sys.argv[1:]], sys.stdin.read(),"
+        " os.path.exists('/dev/fd/7'))"
+    )
+    for line, descriptor, expected_result in (
+        (b"\nmore", 7, (0, f"{[odd, None]} input False\n")),  # and nothing of what the gate reads
+        (b"\nmore", 17, (0, f"{[odd, None]} input False\n")),
+        (b"", 7, (1, "")),  # tracekit is gone
     ):
-        completion = subprocess.run(argv, env=path, input=line, text=True, stdout=pipe, check=False)
-        assert (completion.returncode, completion.stdout) == expected_result
+        gate = _gate({**path, "DYLD_LIBRARY_PATH": odd, "DYLDX": "no"}, descriptor)
+        argv = (*gate, sys.executable, "-c", code, "DYLD_LIBRARY_PATH", "DYLDX")
+        script = f'exec {descriptor}<"$1"; shift; exec "$@"'
+        line_file.write_bytes(line)
+        bash = ("bash", "-c", script, "bash", str(line_file), *argv)
+        completion = subprocess.run(
+            bash, env=path, input="input", text=True, stdout=pipe, check=False
+        )
+        assert (completion.returncode, completion.stdout) == expected_result, (line, descriptor)
 
 
 def test_a_program_begins_when_it_is_known_and_never_if_nobody_can_know() -> None:

@@ -140,6 +140,7 @@ class Child:
     interrupted: bool = False
     # the processes that it was seen to start, in sessions of their own too
     descendants: set[psutil.Process] = field(default_factory=set[psutil.Process])
+    started: int = 0  # the moment of the monotonic clock, in ns, at which the program was let begin
 
     @property
     def pid(self) -> int:
@@ -206,22 +207,26 @@ class Child:
         self.forget(self.pid)
 
 
+_LAST_DIGIT = 9  # some shells take numbers of one digit alone
 _LINKER = re.compile(r"DYLD_\w+")
 
 
-def _gate(env: Mapping[str, str], *, reads: bool) -> tuple[str, ...]:
+def _gate(env: Mapping[str, str], descriptor: int) -> tuple[str, ...]:
     """Return a command that waits for a line, which never comes once tracekit is gone, then execs.
 
-    Variables of the dynamic linker are exported again: a system may remove them for its own shell.
+    It reads the line from `descriptor`, so that standard input is the program's alone. Variables of
+    the dynamic linker are exported again: a system may remove them for its own shell.
     """
-    lines = ["read -r _ || exit"]
+    source = f"/dev/fd/{descriptor}"
+    program = 'exec "$@"'
+    if descriptor <= _LAST_DIGIT:
+        source = f"&{descriptor}"
+        program += f" {descriptor}<&-"
+    lines = [f"read -r _ <{source} || exit"]
     for name in env:
         if _LINKER.fullmatch(name):
             value = shlex.quote(env[name])
             lines.append(f"export {name}={value}")
-    program = 'exec "$@"'
-    if not reads:
-        program += " </dev/null"
     lines.append(program)
     return ("/bin/sh", "-c", "; ".join(lines), "sh")
 
@@ -233,22 +238,28 @@ def start_child(
     env: Mapping[str, str],
     stdout: int | IO[bytes],
     stderr: int | IO[bytes],
+    stdin: int = subprocess.DEVNULL,
     cwd: Path | None = None,
     announce: Callable[[Child], None] | None = None,
 ) -> Child:
     """Start a program in a session of its own.
 
-    Its standard input ends with this process if its policy has a lifeline; else it is empty.
+    Its standard input ends with this process if its policy has a lifeline; else it is `stdin`, a
+    descriptor, which is empty by default.
     `announce` is called with the child before the program begins; if tracekit is killed in it, the
     program never begins.
     Raise OSError if it cannot be started; ProgramError if there is no such program.
     """
     child = None
     find_program(argv[0], env.get("PATH"), cwd)
-    gate = ()
+    read_end, write_end = os.pipe()
+    gate: tuple[str, ...] = ()
+    passed_descriptors: tuple[int, ...] = ()
     if announce:
-        gate = _gate(env, reads=policy.lifeline)
-    stdin = subprocess.PIPE if policy.lifeline or announce else subprocess.DEVNULL
+        gate = _gate(env, read_end)
+        passed_descriptors = (read_end,)
+    if policy.lifeline:
+        stdin = subprocess.PIPE
     try:
         with shield_signals():  # a signal within Popen would leave an unknown process behind
             process = subprocess.Popen(
@@ -259,20 +270,20 @@ def start_child(
                 env=env,
                 cwd=cwd,
                 start_new_session=True,
+                pass_fds=passed_descriptors,
             )
             child = Child(process, policy)
             if announce:
                 announce(child)
-                assert process.stdin is not None
-                process.stdin.write(b"\n")
-                process.stdin.flush()
-                if not policy.lifeline:
-                    process.stdin.close()
-                    process.stdin = None
+            child.started = time.monotonic_ns()
+            os.write(write_end, b"\n")
     except BaseException:
         if child is not None:
             child.clean_up()
         raise
+    finally:
+        os.close(read_end)
+        os.close(write_end)
     return child
 
 

@@ -11,13 +11,16 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from errno import ENOLCK
 from pathlib import Path
+from subprocess import DEVNULL
 
-from tracekit.base.errors import ToolError
+from tracekit.base.errors import ToolError, UsageError
 
 try:
     import fcntl as _fcntl
+    import termios as _termios
 except ImportError:  # as on Windows
     _fcntl = None
+    _termios = None
 
 SIGKILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 HANG_UPS: tuple[signal.Signals, ...] = tuple(
@@ -25,6 +28,7 @@ HANG_UPS: tuple[signal.Signals, ...] = tuple(
 )
 SHARED = getattr(_fcntl, "LOCK_SH", 1)
 EXCLUSIVE = getattr(_fcntl, "LOCK_EX", 2)
+_UNREAD = getattr(_termios, "FIONREAD", None)  # asks for the number of bytes left to read
 AT_ONCE = getattr(_fcntl, "LOCK_NB", 4)
 UNLOCKED = getattr(_fcntl, "LOCK_UN", 8)
 
@@ -42,6 +46,31 @@ def flock(handle: int, how: int) -> None:
     if _fcntl is None:
         raise OSError(ENOLCK, os.strerror(ENOLCK))
     _fcntl.flock(handle, how)
+
+
+def choose_input() -> int:
+    """Return the descriptor of our standard input, or that of an empty one if ours is closed."""
+    return DEVNULL if sys.__stdin__ is None else 0
+
+
+def refuse_input(reason: str) -> None:
+    """Raise UsageError with the `reason` if our standard input has content, which would be lost."""
+    if _has_input():
+        raise UsageError(
+            f"{reason}, so the program would read nothing.",
+            hint="Let a shell open the input: -- sh -c 'exec PROGRAM ARGS < FILE'",
+        )
+
+
+def _has_input() -> bool:
+    """Return whether our standard input is a file or a pipe with something left to read."""
+    if _fcntl is None or _UNREAD is None or sys.__stdin__ is None or os.isatty(0):
+        return False
+    try:
+        unread = _fcntl.ioctl(0, _UNREAD, bytes(4))
+    except OSError:  # neither a file nor a pipe
+        return False
+    return any(unread)
 
 
 def kill_all(pid: int, number: int) -> None:

@@ -9,7 +9,7 @@ import typer
 import typer.core
 
 from tracekit import app, comparison, nightly, record, workload
-from tracekit.base import UsageError, Verdict, files, outputs, redaction, units
+from tracekit.base import UsageError, Verdict, files, outputs, redaction, system, units
 from tracekit.cli import completion, console, options
 from tracekit.cli.options import argument, flag, option
 
@@ -263,6 +263,7 @@ def _measuring(
 ) -> "Callable[[Progress], comparison.Comparison]":
     """Return a function that measures both variants, which are checked at once."""
     if variants[0] == _PROGRAMS:
+        system.refuse_input("bench ab runs each program several times")
         sides = nightly.programs.parse_programs(variants[1:])
         patterns = [record.patterns.parse_pattern(words) for words in read]
         return lambda progress: nightly.programs.measure_programs(

@@ -303,6 +303,7 @@ def plan_of(**values: Any) -> Plan:
         steps=step_count,
         parameters=parameters,
         command=tuple(command or ()),
+        reads_input=True,
         **chosen_values,
     )
 

@@ -41,14 +41,15 @@ def request_for(plan: Plan, recording: Recording, recorder: Recorder) -> Recordi
     other program.
     """
     request = RecordingRequest(
-        target=ProgramLaunch(plan.command),
+        target=ProgramLaunch(plan.command, reads_input=plan.reads_input),
         time_limit=plan.time_limit,
         choices=RecordingChoices.from_document(plan),
     )
     if plan.attach is not None:
         return replace(request, target=Attach(plan.attach))
     if plan.after is not None:
-        return replace(request, target=Delayed(ProgramLaunch(plan.command), plan.after))
+        launch = ProgramLaunch(plan.command, reads_input=plan.reads_input)
+        return replace(request, target=Delayed(launch, plan.after))
     if plan.workload is None:
         return request
     if recorder.name == "host":

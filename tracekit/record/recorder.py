@@ -1,6 +1,7 @@
 """The protocol of both recorders, with its requests and results."""
 
 import os
+import subprocess
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from tracekit.base import (
     Used,
     processes,
     programs,
+    system,
 )
 from tracekit.record.progress import Progress
 
@@ -45,12 +47,20 @@ class ProgramLaunch:
     """Start a program and record it.
 
     `journal` is the file in which a worker of ours marks its phases and steps; None for a
-    program that is not ours.
+    program that is not ours. `reads_input` is whether its standard input is that of tracekit.
     """
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     journal: Path | None = None
+    reads_input: bool = False
+
+    @property
+    def stdin(self) -> int:
+        """The descriptor of its standard input for the recorder that starts it itself."""
+        if self.reads_input:
+            return system.choose_input()
+        return subprocess.DEVNULL
 
 
 @dataclass(frozen=True)

@@ -111,12 +111,13 @@ class Supervisor:
         env: Mapping[str, str],
         stdout: int | IO[bytes],
         stderr: int | IO[bytes],
+        stdin: int = subprocess.DEVNULL,
         cwd: Path | None = None,
     ) -> processes.Child:
         """Start a program as `start_child` does, and watch it from before its beginning."""
         streams = {"stdout": stdout, "stderr": stderr}
         return processes.start_child(
-            argv, policy, env=env, **streams, cwd=cwd, announce=self._watch
+            argv, policy, env=env, **streams, stdin=stdin, cwd=cwd, announce=self._watch
         )
 
     def note(self, doing: str, timeout: float = 0.0) -> None:

@@ -40,7 +40,8 @@ class Plan(RecordingChoices):
 
     Exactly one of `workload`, `command` and `attach` (a process id) is given. `output` is the new
     folder of the run. If `steps` are wanted, a workload on the host continues up to six times the
-    time limit until it has made them.
+    time limit until it has made them. `reads_input` is whether a command reads the standard input
+    of tracekit, which nothing else may read then; by default it is empty.
     """
 
     workload: Workload | None = None
@@ -52,6 +53,7 @@ class Plan(RecordingChoices):
     templates: tuple[str, ...] = (choices.METAL_SYSTEM_TRACE,)
     time_limit: float = 10.0
     warmup: int = 5
+    reads_input: bool = False
 
     @property
     def name(self) -> str:

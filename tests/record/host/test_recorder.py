@@ -18,8 +18,10 @@ import psutil
 import pytest
 
 from children import until, until_gone
+from tracekit.base import system
 from tracekit.base.errors import RecordingError, ToolError, UsageError
 from tracekit.base.recording import Overhead, Recording
+from tracekit.record.host import exports
 from tracekit.record.host import recorder as host
 from tracekit.record.host import sampler as host_sampler
 from tracekit.record.host.recorder import End, HostRecorder
@@ -527,6 +529,40 @@ def test_a_command_is_sampled_and_its_leftovers_ended(
     )  # none is left to one that ends just then
     assert 0 < all_samples[-1].cpu < ours
     until_gone(int(recording.host_output.read_text()))
+
+
+def test_a_program_reads_our_input_if_it_is_to(
+    recorder: HostRecorder, recording: Recording, tmp_path: Path
+) -> None:
+    given_input = tmp_path / "input"
+    given_input.write_text("lost\nkept\n")
+    descriptor = os.dup(0)
+    try:
+        with given_input.open("rb") as file:
+            os.dup2(file.fileno(), 0)
+        os.lseek(0, 5, os.SEEK_SET)  # as of a shell's loop that has read a line
+        with pytest.raises(UsageError, match=r"^It runs twice, so the program would read nothing"):
+            system.refuse_input("It runs twice")
+        target = ProgramLaunch(("cat",), reads_input=True)
+        recorder.record(RecordingRequest(target, 30.0), recording, quiet)
+        assert recording.host_output.read_text() == "kept\n"
+        system.refuse_input("It runs twice")  # nothing is left
+    finally:
+        os.dup2(descriptor, 0)
+        os.close(descriptor)
+
+
+def test_the_wall_time_of_a_program_begins_and_ends_with_it(
+    recorder: HostRecorder, recording: Recording
+) -> None:
+    code = "import time; print(time.monotonic_ns(), flush=True)"
+    target = ProgramLaunch((sys.executable, "-c", code))
+    replace(recorder, period=600.0).record(RecordingRequest(target, 600.0), recording, quiet)
+    session = load_session(recording)
+    printed = int(recording.host_output.read_text())
+    assert session.origin < session.program_start < printed < session.end
+    results = exports.account(recording).results
+    assert results["wall_time"].value == session.end - session.program_start
 
 
 def test_a_running_process_is_only_sampled(recorder: HostRecorder, recording: Recording) -> None:

@@ -92,10 +92,7 @@ _EXITED = {"Target exited", "Target app exited"}  # in the host recorder's words
 
 
 def _read_program(recording: Recording) -> dict[str, Measured]:
-    """Return the speeds that a program of the user's printed, and its wall time.
-
-    The host recorder looks for the exit with each sample, so its wall time is up to 25 ms long.
-    """
+    """Return the speeds that a program of the user's printed, and its wall time."""
     results = read_output(recording)
     if recording.journal_file.exists():
         return results
@@ -111,7 +108,7 @@ def _measure_wall_time(recording: Recording) -> float | None:
         session = load_session(recording)
         if session.kind != "launched" or session.end_reason not in _EXITED:
             return None
-        return float(session.end - session.origin)
+        return float(session.end - (session.program_start or session.origin))
     if not recording.provenance_file.exists():
         return None
     provenance = recording.provenance()

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
@@ -141,8 +142,12 @@ def watch(
     progress: Progress,
     *,
     running: Callable[[], bool],
+    sleep: Callable[[float], object] = time.sleep,
 ) -> End:
-    """Sample until the target ends, a limit is reached or Ctrl-C is pressed; return which."""
+    """Sample until the target ends, a limit is reached or Ctrl-C is pressed; return which.
+
+    `sleep` takes seconds, and may return earlier if the target ends.
+    """
     try:
         start_time = time.monotonic_ns()
         next_sample_time = time.monotonic()
@@ -158,7 +163,7 @@ def watch(
                 return End.LIMIT
             earliest_time = time.monotonic() + cost / _SHARE
             next_sample_time = max(next_sample_time + pace.period, earliest_time)
-            time.sleep(max(0.0, next_sample_time - time.monotonic()))
+            sleep(max(0.0, next_sample_time - time.monotonic()))
     except KeyboardInterrupt:
         return End.INTERRUPTED
 
@@ -370,12 +375,24 @@ def _record(
     child = _start(target, recording, pace, supervisor)
     try:
         name = Path(target.argv[0]).name  # the process itself may still be about to become it
-        session = replace(new_session, pid=child.pid, name=name, arguments=target.argv[1:])
+        session = replace(
+            new_session,
+            pid=child.pid,
+            name=name,
+            arguments=target.argv[1:],
+            program_start=child.started,
+        )
         documents.save(recording.host_session, session)
         listener = Listener(target.journal)
         with closing(Sampler(child.pid, recording.host_samples)) as sampler:
+            exit_watch = ExitWatch(child)
             end = watch(
-                sampler, listener, pace, progress, running=lambda: child.exit_status is None
+                sampler,
+                listener,
+                pace,
+                progress,
+                running=lambda: not exit_watch.exited.is_set(),
+                sleep=exit_watch.exited.wait,
             )
     finally:
         is_graceful = child.stop()
@@ -387,11 +404,28 @@ def _record(
     reason = end
     if end is End.EXITED and child.exit_status == 0 and listener.limited:
         reason = End.LIMIT
-    session = close(recording, session, reason.value, child.exit_status)
+    session = close(
+        recording, session, reason.value, child.exit_status, moment=exit_watch.exit_time
+    )
     complaint = processes.last_words(recording.host_errors)
     ending = Ending(session, end, complaint, is_stopped, sampler.warnings)
     report = complete_report(ending, target.journal, recording)
     return summarize_recording(ending, report, target.argv)
+
+
+class ExitWatch:
+    """Waits for the end of a child in a thread, which notes the moment."""
+
+    def __init__(self, child: processes.Child) -> None:
+        self.exited = threading.Event()
+        self.exit_time: int | None = None  # in monotonic ns
+        self._child = child
+        threading.Thread(target=self._wait, name="exit", daemon=True).start()
+
+    def _wait(self) -> None:
+        self._child.process.wait()
+        self.exit_time = time.monotonic_ns()
+        self.exited.set()
 
 
 def _start(
@@ -406,7 +440,12 @@ def _start(
             recording.host_errors.open("wb") as stderr_file,
         ):
             return supervisor.start(
-                target.argv, policy, env=env, stdout=stdout_file, stderr=stderr_file
+                target.argv,
+                policy,
+                env=env,
+                stdout=stdout_file,
+                stderr=stderr_file,
+                stdin=target.stdin,
             )
     except OSError as error:
         raise start_error(target.argv, error) from error

@@ -32,6 +32,7 @@ class HostSession:
     arguments: tuple[str, ...] = ()
     origin: int = 0  # the moment on the monotonic clock, in ns, that is time 0 of the trace
     started: str = ""  # the same in ISO 8601
+    program_start: int = 0  # the moment at which a launched program began; 0 in an older recording
     end: int = 0  # the last moment; 0 in a recording that was never closed
     ended: str = ""
     end_reason: str = ""
@@ -64,12 +65,20 @@ def prepare_bundle(recording: Recording) -> None:
 
 
 def close(
-    recording: Recording, session: HostSession, reason: str, status: int | None = None
+    recording: Recording,
+    session: HostSession,
+    reason: str,
+    status: int | None = None,
+    *,
+    moment: int | None = None,
 ) -> HostSession:
-    """Note that the recording ends now, with the reason and the exit status."""
+    """Note the end of the recording, with the reason and the exit status.
+
+    It ended at the `moment` of the program's exit, in monotonic ns; now if that is not known.
+    """
     closed = replace(
         session,
-        end=time.monotonic_ns(),
+        end=moment or time.monotonic_ns(),
         ended=make_timestamp(),
         end_reason=reason,
         exit_status=status,

@@ -45,12 +45,15 @@ class AttachedProgram:
         return RecordedSubject(Attach(child.pid), finished=lambda: child.exit_status is not None)
 
     def _start(self) -> processes.Child:
-        argv = absolute(self.target.launch.argv, os.environ)
-        env = own_environment(self.target.launch.env)
+        launch = self.target.launch
+        argv = absolute(launch.argv, os.environ)
+        env = own_environment(launch.env)
         output = self.recording.target_output_file
         try:
             with output.open("ab") as stdout, errors_file(self.recording).open("ab") as stderr:
-                return self.supervisor.start(argv, _POLICY, env=env, stdout=stdout, stderr=stderr)
+                return self.supervisor.start(
+                    argv, _POLICY, env=env, stdout=stdout, stderr=stderr, stdin=launch.stdin
+                )
         except OSError as error:
             raise start_error(argv, error) from error
 

@@ -21,6 +21,7 @@ from tracekit.base import (
     Used,
     make_timestamp,
     processes,
+    system,
 )
 from tracekit.record.event_export import align
 from tracekit.record.progress import Progress
@@ -101,6 +102,9 @@ class XctraceRecorder:
         if recording.bundle.exists():
             hint = "Record into a new folder."
             raise RecordingError(f"{recording.bundle} exists already.", hint=hint)
+        target = request.target
+        if isinstance(target, ProgramLaunch) and target.reads_input:
+            system.refuse_input("xctrace does not hand standard input on")
         selection = put_profile(
             select(request, self._tool),
             request,
