@@ -93,10 +93,10 @@ def below_best(states: pd.DataFrame | None, window: Window) -> Below:
     window_states = choose_rows(states, is_in_window)
     if window_states.empty:
         raise Unavailable(f"no performance state of the GPU is noted in {window.name}.")
-    names = window_states["state"].fillna("no name").astype(str)
-    ranks = names.str.lower().map(_RANKS)
-    if ranks.isna().any():
-        unranked_names = set(names[ranks.isna()])
+    codes, states_there = pd.factorize(window_states["state"].fillna("no name"))
+    names = [str(state) for state in states_there]
+    unranked_names = [name for name in names if name.lower() not in _RANKS]
+    if unranked_names:
         strange = ", ".join(sorted(unranked_names))
         known_ranks = ", ".join(_RANKS)
         raise Unavailable(
@@ -105,10 +105,11 @@ def below_best(states: pd.DataFrame | None, window: Window) -> Below:
         )
     starts = starts[is_in_window]
     ends = ends[is_in_window]
-    is_lower = (ranks < _BEST).to_numpy(np.bool_)
+    lower_names = [name for name in names if _RANKS[name.lower()] < _BEST]
+    is_lower = np.isin(codes, [names.index(name) for name in lower_names])
     lasted: dict[str, int] = {}
-    for name in sorted(set(names[is_lower])):
-        is_named = is_lower & (names == name).to_numpy(np.bool_)
+    for name in sorted(lower_names):
+        is_named = codes == names.index(name)
         named_spans = clip(starts[is_named], ends[is_named], window.start, window.end)
         lasted[name] = busy(*named_spans)
     awake = busy(*clip(starts, ends, window.start, window.end))

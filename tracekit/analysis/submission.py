@@ -12,7 +12,7 @@ from tracekit.analysis.idle.levers import MANY_WAITS, Habits
 from tracekit.analysis.idle.polls import find_polling
 from tracekit.analysis.idle.samples import host_words, other_thread
 from tracekit.analysis.idle.sums import Gaps, gaps_of, gaps_of_waits, idle_time, loaded_time
-from tracekit.analysis.idle.surroundings import union_target_rows
+from tracekit.analysis.idle.surroundings import find_open_encoders
 from tracekit.analysis.idle.threads import threads_of
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import NEVER, IntervalSet, Window, clip, in_order, spans
@@ -217,18 +217,10 @@ def _is_asked_singly(
 
 
 def _encoding(encoders: pd.DataFrame | None, loaded: pd.DataFrame) -> int:
-    """Return the time under load for which the busiest encoding thread had an encoder open; ns.
-
-    Without encoders it is unknown: a command buffer may be made long before it is used.
-    """
-    if encoders is None or "tid" not in encoders:
-        return 0
-    target_encoders = encoders[encoders["target"]]
+    """Return the time under load for which the busiest encoding thread had an encoder open; ns."""
     windows = spans(loaded)
-    times = [
-        int(union_target_rows(rows).measure_within(*windows).sum())
-        for _, rows in target_encoders.groupby("tid")
-    ]
+    open_times = find_open_encoders(encoders).values()
+    times = [int(intervals.measure_within(*windows).sum()) for intervals in open_times]
     return max(times, default=0)
 
 

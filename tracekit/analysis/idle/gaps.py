@@ -14,7 +14,7 @@ from tracekit.analysis.idle.waits import Waits
 from tracekit.analysis.idle.whole import GapsTable
 from tracekit.analysis.idle.work import DeviceWork
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import FOREVER, IntervalSet
+from tracekit.analysis.intervals import FOREVER, IntervalSet, choose_rows
 from tracekit.analysis.intervals import gaps as between
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.iterations import Loop
@@ -100,10 +100,10 @@ def _gaps_by_device(
     tables: list[pd.DataFrame] = []
     gap_count = 0
     for code, device in enumerate(devices.tolist()):
-        is_on_device = (timeline["device"] == device).to_numpy()
+        is_on_device = (timeline["device"] == device).to_numpy(np.bool_)
         pieces = attribute_gaps(
             _find_idle_times(_union_work(life, device), loaded),
-            Lives.from_timeline(timeline[is_on_device]),
+            Lives.from_timeline(choose_rows(timeline, is_on_device)),
             awaited.select(is_on_device),
             around,
             target,

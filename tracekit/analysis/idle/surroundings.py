@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.intervals import FOREVER, NEVER, IntervalSet, Times, in_order
 from tracekit.analysis.intervals import spans as bounds
-from tracekit.analysis.scope import Device
+from tracekit.analysis.scope import Device, own_rows
 from tracekit.analysis.upkeep import wirings
 from tracekit.workload import COMPILE, IDLE, REFERENCE
 
@@ -41,6 +41,23 @@ def find_encoding(encoders: pd.DataFrame | None, submissions: pd.DataFrame | Non
         target_submissions = submissions[submissions["target"]]
         return IntervalSet.from_spans(*find_writing(target_submissions))
     return IntervalSet.empty()
+
+
+def find_open_encoders(encoders: pd.DataFrame | None) -> dict[int, IntervalSet]:
+    """Return when each thread of the target had an encoder open, by the id of the thread.
+
+    Nothing is known without encoders: a command buffer may be made long before it is used.
+    """
+    if encoders is None or "tid" not in encoders:
+        return {}
+    target_encoders = own_rows(encoders)
+    tids = target_encoders["tid"]
+    starts, ends = bounds(target_encoders)
+    open_times: dict[int, IntervalSet] = {}
+    for tid in tids.dropna().unique().tolist():
+        is_of_thread = (tids == tid).to_numpy(np.bool_, na_value=False)
+        open_times[tid] = IntervalSet.from_spans(starts[is_of_thread], ends[is_of_thread])
+    return open_times
 
 
 def find_writing(submissions: pd.DataFrame) -> tuple[Times, Times]:
@@ -195,8 +212,9 @@ def surroundings(
     work on another one keeps nothing from starting.
     """
     channels = device.target_intervals["channel"].unique()
-    is_on_channel = device.other_intervals["channel"].isin(channels)
-    rivals = device.other_intervals[is_on_channel]
+    is_on_channel = device.other_intervals["channel"].isin(channels).to_numpy(np.bool_)
+    starts, ends = bounds(device.other_intervals)
+    rival_work = IntervalSet.from_spans(starts[is_on_channel], ends[is_on_channel])
     wiring = IntervalSet.empty()
     if driver_events is not None:
         wiring = union_target_rows(wirings(driver_events))
@@ -206,7 +224,7 @@ def surroundings(
         wiring=wiring,
         prepared=_find_outermost_rows(driver_intervals),
         compiler=union_target_rows(compiler_activity),
-        other_processes=IntervalSet.from_spans(*bounds(rivals)),
+        other_processes=rival_work,
         awake=union_target_rows(gpu_performance_states),
         annotated=_by_name(spans),
     )
@@ -216,9 +234,10 @@ def _find_outermost_rows(driver_intervals: pd.DataFrame | None) -> tuple[Times, 
     """Return the outermost rows of the target: an encoder's row lies within its buffer's."""
     if driver_intervals is None:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    target_rows = in_order(driver_intervals[driver_intervals["target"]])
-    is_outermost = target_rows["depth"].fillna(0) == 0
-    return bounds(target_rows[is_outermost])
+    target_rows = in_order(own_rows(driver_intervals))
+    is_outermost = target_rows["depth"].to_numpy(np.int64, na_value=0) == 0
+    starts, ends = bounds(target_rows)
+    return starts[is_outermost], ends[is_outermost]
 
 
 def _by_name(annotations: pd.DataFrame | None) -> dict[str, IntervalSet]:

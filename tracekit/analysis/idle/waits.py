@@ -33,7 +33,7 @@ from tracekit.analysis.idle.lives import Lives
 from tracekit.analysis.idle.polls import find_polling
 from tracekit.analysis.idle.sampled_waits import Waits, sampled_waits
 from tracekit.analysis.idle.slopes import Places, Slope, Wait, slopes_of
-from tracekit.analysis.idle.surroundings import Surroundings, union_target_rows
+from tracekit.analysis.idle.surroundings import Surroundings, find_open_encoders
 from tracekit.analysis.idle.threads import Flags, Thread, threads_of
 from tracekit.analysis.intervals import NEVER, IntervalSet, Times, spans
 from tracekit.analysis.scope import Device
@@ -64,19 +64,7 @@ def waits_table(
         return waits_by_calls(timeline)
     wiring = around.wiring.without(Lives.from_timeline(timeline).on_the_way_there)
     by_samples = sampled_waits(timeline, cpu_profile)
-    return waits_of(timeline, iterations, wiring, by_samples, _find_open_encoders(encoders))
-
-
-def _find_open_encoders(encoders: pd.DataFrame | None) -> dict[int, IntervalSet]:
-    """Return when each thread of the target had an encoder open, by the id of the thread."""
-    if encoders is None or "tid" not in encoders:
-        return {}
-    target_encoders = encoders[encoders["target"]]
-    open_times: dict[int, IntervalSet] = {}
-    for tid in target_encoders["tid"].dropna().unique().tolist():
-        rows = target_encoders[target_encoders["tid"] == tid]
-        open_times[tid] = union_target_rows(rows)
-    return open_times
+    return waits_of(timeline, iterations, wiring, by_samples, find_open_encoders(encoders))
 
 
 def waits_of(

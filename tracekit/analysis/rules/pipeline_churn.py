@@ -3,16 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from tracekit.analysis.idle.cause import Cause
 from tracekit.analysis.idle.sources import why_unknown
 from tracekit.analysis.inject import Remedy, Unavailable
-from tracekit.analysis.intervals import Window, busy, clip, marked_window
+from tracekit.analysis.intervals import FOREVER, Window, busy, clip, in_order, marked_window
 from tracekit.analysis.intervals import spans as ranges
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.rule import Fact, Finding, Findings, Severity, finding, longest, moments
-from tracekit.analysis.scope import Device
+from tracekit.analysis.scope import Device, own_rows
 from tracekit.analysis.upkeep import of_the_service, select_pipelines
 from tracekit.analysis.work_names import reasons
 from tracekit.workload import COMPILE
@@ -192,9 +193,8 @@ def _split_activity(
     if activity is None:
         empty_table = pd.DataFrame({"start": [], "duration": [], "process": []})
         return empty_table, empty_table
-    window_rows = window.rows(activity).sort_values("start", kind="stable")
-    target_rows = window_rows[window_rows["target"]]
-    return target_rows, of_the_service(window_rows)
+    window_rows = in_order(window.rows(activity))
+    return own_rows(window_rows), of_the_service(window_rows)
 
 
 def _keep_above_limit(limit: int, rows: pd.DataFrame) -> pd.DataFrame:
@@ -219,10 +219,14 @@ def _find_new_shaders(shaders: pd.DataFrame | None, phases: pd.DataFrame | None)
     window = marked_window(phases)
     if shaders is None or window is None:
         return pd.DataFrame({"name": [], "time": []})
-    target_shaders = shaders[shaders["target"]].dropna(subset=["name"])
-    first_moments = target_shaders.groupby("name", sort=False)["time"].min().reset_index()
-    is_before = first_moments["time"] < window.start
-    if not is_before.any():
+    target_shaders = own_rows(shaders)
+    codes, names = pd.factorize(target_shaders["name"])
+    is_named = codes >= 0
+    times = target_shaders["time"].to_numpy(np.int64)
+    first_times = np.full(len(names), FOREVER)
+    np.minimum.at(first_times, codes[is_named], times[is_named])
+    first_moments = pd.DataFrame({"name": names, "time": first_times})
+    if not (first_times < window.start).any():
         return first_moments.iloc[:0]
     return window.rows(first_moments, "time")
 

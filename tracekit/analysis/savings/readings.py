@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from tracekit.analysis.fixed import FixedTable
 from tracekit.analysis.idle.causes import LATE
 from tracekit.analysis.idle.sampled_waits import WORKS, Waits, sampled_share
 from tracekit.analysis.idle.slopes import Places, Wait
@@ -67,7 +68,7 @@ def schedules_of(
     sample = rows.size > _STRETCHES * _EACH
     if sample:
         rows, load = _sample_rows(timeline, rows, load)
-    timeline = timeline.iloc[rows]
+    timeline = FixedTable.from_frame(timeline.iloc[rows])
     upkeep = upkeep_of(timeline, around)
     rivals = rivals_of(device, loop)
     timings = timings_of(timeline, gaps, iterations, encoders, upkeep, rivals)

@@ -9,7 +9,7 @@ from tracekit.analysis.idle.cause import Cause
 from tracekit.analysis.idle.causes import LATE
 from tracekit.analysis.idle.lives import Lives
 from tracekit.analysis.idle.slopes import Places
-from tracekit.analysis.idle.surroundings import Surroundings, union_target_rows
+from tracekit.analysis.idle.surroundings import Surroundings, find_open_encoders
 from tracekit.analysis.idle.whole import whole_gaps
 from tracekit.analysis.intervals import NEVER, IntervalSet, Times, in_order, spans
 from tracekit.analysis.iterations import Loop
@@ -88,7 +88,8 @@ def timings_of(
     busy = times_of(timeline, "busy")[order]
     last_commits = pd.Series(committed).groupby(thread).shift(fill_value=NEVER).to_numpy()
     own_free = _find_free_times(device, started, end_times, NO_RIVALS)
-    encoding = [_encoding(encoders, thread_id) for thread_id in ids]
+    open_times = find_open_encoders(encoders)
+    encoding = [open_times.get(thread_id, IntervalSet.empty()) for thread_id in ids]
     return Timings(
         ids=ids,
         thread=thread,
@@ -172,21 +173,15 @@ def rivals_of(device: Device, loop: Loop) -> Rivals:
     target_intervals = in_order(device.target_intervals)
     channels = target_intervals["channel"].unique()
     other_intervals = in_order(loop.rows(device.other_intervals))
-    other_intervals = other_intervals[other_intervals["channel"].isin(channels)]
+    is_on_channel = other_intervals["channel"].isin(channels).to_numpy(np.bool_)
     number = np.zeros(len(other_intervals), np.intp)
     if "device" in target_intervals:
         names = pd.factorize(target_intervals["device"])[1]
         other_devices = pd.Index(other_intervals["device"])
         number = np.maximum(names.get_indexer(other_devices), 0)
     starts, ends = spans(other_intervals)
-    return Rivals(number, starts, ends - starts)
-
-
-def _encoding(encoders: pd.DataFrame | None, thread: int) -> IntervalSet:
-    if encoders is None or "tid" not in encoders:
-        return IntervalSet.empty()
-    of_thread = (encoders["tid"] == thread).fillna(value=False)
-    return union_target_rows(encoders[encoders["target"] & of_thread])
+    lengths = ends - starts
+    return Rivals(number[is_on_channel], starts[is_on_channel], lengths[is_on_channel])
 
 
 def _late(
