@@ -15,11 +15,11 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from tracekit import pipeline
+from tracekit import record as record_room
 from tracekit.base import InputError, Recording, TracekitError, units
 from tracekit.fleet.batch.results import BatchRow, fill_row, keep_page, keep_tables
 from tracekit.fleet.batch.sources import RecordingSource, Said, SourceForm, forget_listings
 from tracekit.fleet.batch.tasks import Task
-from tracekit.record import imports, inputs
 from tracekit.tables import exports
 
 _COLLECTED_AFTER = 50_000
@@ -173,7 +173,7 @@ def _recordings(task: Task, folder: Path) -> Iterator[tuple[str, Recording]]:
         for recording in _import_runs(task, [place], folder / "run"):
             yield "", recording
         return
-    parts = inputs.recordings_of(files)
+    parts = record_room.inputs.recordings_of(files)
     for number, part in enumerate(parts):
         name = ""
         if len(parts) > 1:
@@ -199,7 +199,7 @@ def _open_run(place: Path, number: int | None, folder: Path) -> Recording:
         return recording
     recording = _borrow_run(recording, folder)
     if number is not None:
-        imports.choose_run(recording, number)
+        record_room.imports.choose_run(recording, number)
     return recording
 
 
