@@ -70,10 +70,11 @@ def inject(
 ) -> Any:
     """Call the function with the tables that it names and the user's thresholds.
 
-    A parameter of type `DataFrame | None` is None if the table is missing or cannot be derived. A
-    parameter of type DataFrame raises Unavailable, with the reason that the tables give. Both raise
-    it for a table that is unreadable or ambiguous, or that lacks rows. A function that asks for
-    `losses` judges the damage itself, and so gets the remaining rows of such a table, or None.
+    A parameter of type `DataFrame | None` is None if the table is missing or cannot be derived, and
+    one of type `Loop | Unavailable` is the reason. A parameter of type DataFrame raises
+    Unavailable, with the reason that the tables give. Both raise it for a table that is unreadable
+    or ambiguous, or that lacks rows. A function that asks for `losses` judges the damage itself,
+    and so gets the remaining rows of such a table, or None.
     """
     arguments: dict[str, Any] = {}
     judges_damage = losses.LOSSES in asked_tables(function)
@@ -89,9 +90,10 @@ def inject(
                 raise  # the function that makes the table is broken
             if not optional:
                 raise explain_absence(name, tables) from missing
-        except Unavailable:
+        except Unavailable as reason:
             if not optional:
                 raise
+            arguments[name] = _choose_absence(function, name, reason)
         except TracekitError as unreadable:
             if not (judges_damage and optional):
                 raise Unavailable(str(unreadable)) from unreadable
@@ -118,10 +120,19 @@ def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]
 def _tables(function: Callable[..., Any]) -> tuple[tuple[str, bool], ...]:
     """Return the names of the tables that a function uses, and whether each is optional."""
     return tuple(
-        (name, type(None) in get_args(parameter.annotation))
+        (name, not {type(None), Unavailable}.isdisjoint(get_args(parameter.annotation)))
         for name, parameter in _parameters(function).items()
         if parameter.default is inspect.Parameter.empty
     )
+
+
+def _choose_absence(
+    function: Callable[..., Any], name: str, reason: Unavailable
+) -> Unavailable | None:
+    """Return the argument of a parameter whose value cannot be derived."""
+    if Unavailable in get_args(_parameters(function)[name].annotation):
+        return reason
+    return None
 
 
 ON_THE_CPU = (

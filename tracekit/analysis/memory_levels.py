@@ -64,6 +64,12 @@ class Trend:
         later = int(self.floors[-1] - self.floors[_PARTS // 2 - 1])
         return balance_pairs(self.floors) >= _RISING and later >= _LATER * self.grown
 
+    @property
+    def rises_throughout(self) -> bool:
+        """Whether the lowest level rises in each part, and in the last as much as in others."""
+        rises = np.diff(self.floors)
+        return bool((rises > 0).all() and rises[-1] >= _LATER * rises.mean())
+
 
 def levels(
     allocated_sizes: pd.DataFrame | None, process_samples: pd.DataFrame | None, targets: Targets

@@ -95,6 +95,32 @@ def test_a_cache_that_grows_as_it_says_is_passed_and_resident_memory_serves_last
             judge(sizes)
 
 
+def judge_program(*sizes: int, seconds: int = 8, **tables: Any) -> list[Finding]:
+    """Judge a program without device work whose memory, in MiB, was sampled in equal distances."""
+    times = np.linspace(0, seconds * SECOND, len(sizes)).astype(np.int64).tolist()
+    rows = [(time, size * MIB) for time, size in zip(times, sizes, strict=True)]
+    samples = table("time memory", *rows, unit=1, pid=4711, target=True)
+    host = Provenance(recorder="host")
+    return judge_tables("memory-growth", provenance=host, process_samples=samples, **tables)
+
+
+def test_a_program_without_steps_grows_if_it_does_so_from_its_start_to_its_end() -> None:
+    line = np.linspace(13, 450, 160).astype(int).tolist()
+    [finding] = judge_program(*line, 20)  # at its end it frees what it has
+    assert sentence_of(finding) == (
+        "The target's resident memory grew from 13 MiB to 386 MiB in the recording, by 55.2 MiB a "
+        "second."
+    )
+    level = [450] * 40
+    for sizes in ((*line, *level), (*level, *line), [*line[:80], *line[:80]], [450] * 160):
+        assert not judge_program(*sizes), sizes
+    with pytest.raises(Unavailable, match=r"sampled for 4\.00 s, and a trend"):
+        judge_program(*line, seconds=4)
+    prepared = phases(0, 8 * SECOND).assign(name="prepare")
+    with pytest.raises(Unavailable, match="did not come to its steady phase"):
+        judge_program(*line, phases=prepared, gpu_intervals=intervals([(0, 8 * SECOND)]))
+
+
 def make_levels(sizes: Sequence[float] | np.ndarray) -> MemoryLevels:
     times = np.linspace(0, 7_999, len(sizes)).astype(np.int64)
     levels = np.array(sizes).astype(np.int64)

@@ -8,7 +8,7 @@ import pandas as pd
 
 from tracekit.analysis.allocations import UnlikeSizes, allocations, growing_sizes, unlike_sizes
 from tracekit.analysis.growth import LIMIT, Growth
-from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.inject import Remedy, Unavailable
 from tracekit.analysis.intervals import Window
 from tracekit.analysis.iterations import Loop
 from tracekit.analysis.levers import Mechanism
@@ -24,12 +24,15 @@ _HELD = "bytes_held"  # a gauge of workloads that keep a cache: its size in byte
 _MEANT = 1.25  # ratio to the bytes that the workload reports as kept
 _UNEVEN = 0.4  # of the median, the range from the 10th to the 90th percentile of unlike iterations
 _TIMES = 2  # ratio of a growth that ends a run
+_SHORTEST = 5_000_000_000  # ns of a whole life; below it, growth is that of a start
+_LEAVING = 0.03  # share of a life at its end, in which a program may free all that it has
 _MUCH = 1 << 30  # bytes of a growth that ends a run
 
 
 def memory_growth(
-    loop: Loop,
+    loop: Loop | Unavailable,
     targets: Targets,
+    phases: pd.DataFrame | None,
     allocated_sizes: pd.DataFrame | None,
     process_samples: pd.DataFrame | None,
     steps: pd.DataFrame | None,
@@ -52,9 +55,11 @@ def memory_growth(
         allocated once, does not count. If the device's time for a step rises as well, growing-steps
         reports both. If pauses separate three requests or more, the memory that each of them leaves
         behind counts: the rule fires when late requests leave as much as early ones, and is silent
-        when the last ones leave nothing. If new buffers have similar sizes but hardly ever the same
-        one, the finding reports it: a pool that looks for the exact size reuses none of them. It is
-        silent if the workload itself reports, by a gauge `bytes_held`, that it keeps as much.
+        when the last ones leave nothing. A program without device work must be sampled for 5 s, and
+        its memory rise in all parts of the recording. If new buffers have similar sizes but hardly
+        ever the same one, the finding reports it: a pool that looks for the exact size reuses none
+        of them. It is silent if the workload itself reports, by a gauge `bytes_held`, that it keeps
+        as much.
 
     Why it matters:
         Memory that grows with each token limits the length of a sequence or the life of a server.
@@ -67,7 +72,8 @@ def memory_growth(
         When there are neither allocated sizes nor samples of the process, or too few for the
         window.
     """
-    kept_bytes = _measure_kept_bytes(gauges, loop)
+    window = _choose_window(loop, process_samples, phases)
+    kept_bytes = _measure_kept_bytes(gauges, window)
     if request_rises is not None and _matters(
         request_rises, max(least, _MEANT * kept_bytes), share
     ):
@@ -76,11 +82,14 @@ def memory_growth(
     if request_rises is not None and request_rises.levels_off:
         return
     target_levels = levels(allocated_sizes, process_samples, targets)
-    memory_trend = trend(target_levels, loop)
+    memory_trend = trend(target_levels, window)
     first_floor = memory_trend.floors[0]
     least_growth = max(least, share * first_floor)
     enough = memory_trend.grown > least_growth
-    if not memory_trend.rising or not enough or memory_trend.grown <= _MEANT * kept_bytes:
+    rises = memory_trend.rising
+    if not isinstance(loop, Loop):
+        rises = memory_trend.rises_throughout
+    if not rises or not enough or memory_trend.grown <= _MEANT * kept_bytes:
         return
     if growth is not None and growth.is_joint(LIMIT):
         return  # growing-steps reports it, with its cost in time
@@ -90,7 +99,7 @@ def memory_growth(
     memory = machine.get("memory")
     level = int(memory_trend.floors[-1])
     full_after = None
-    unlike = _find_unlike_sizes(resource_allocations, loop)
+    unlike = _find_unlike_sizes(resource_allocations, window)
     if memory is not None and memory_trend.rate > 0:
         free_memory = max(0, memory - level)
         full_after = free_memory / memory_trend.rate
@@ -101,7 +110,7 @@ def memory_growth(
         Fact("what", memory_trend.description),
         Fact("first", first_size, "bytes"),
         Fact("last", level, "bytes"),
-        Fact("window", loop.name),
+        Fact("window", window.name),
         Fact("per_second", per_second, "bytes"),
         *_rates(memory_trend, steps),
         Fact("kept", kept_bytes, "bytes"),
@@ -111,7 +120,7 @@ def memory_growth(
         Fact("urgent", is_urgent),
         *_describe_sizes(unlike),
     )
-    lever = _lever(resource_allocations, loop, variation, unlike)
+    lever = _lever(resource_allocations, window, variation, unlike)
     evidence = _evidence(memory_trend)
     yield finding(
         wording="memory-growth",
@@ -119,6 +128,29 @@ def memory_growth(
         lever=lever,
         evidence=evidence,
     )
+
+
+def _choose_window(
+    loop: Loop | Unavailable, process_samples: pd.DataFrame | None, phases: pd.DataFrame | None
+) -> Window:
+    """Return the loop, or the time for which a program without device work was sampled.
+
+    Raise the reason why there is no loop otherwise.
+    """
+    if isinstance(loop, Loop):
+        return loop
+    is_marked = phases is not None and not phases.empty
+    if process_samples is None or process_samples.empty or is_marked:
+        raise loop
+    start = int(process_samples["time"].min())
+    end = int(process_samples["time"].max())
+    if end - start < _SHORTEST:
+        raise Unavailable(
+            f"the program was sampled for {units.duration(end - start)}, and a trend of the memory "
+            f"of its whole life takes {units.duration(_SHORTEST)}.",
+            Remedy.LONGER,
+        )
+    return Window(start, end - round(_LEAVING * (end - start)), "the recording")
 
 
 def _describe_memory(memory: float | None, level: int) -> tuple[Fact, ...]:
@@ -172,7 +204,9 @@ def _is_urgent(first_level: int, last_level: int) -> bool:
     return last_level > _TIMES * first_level and last_level - first_level > _MUCH
 
 
-def _find_unlike_sizes(resource_allocations: pd.DataFrame | None, loop: Loop) -> UnlikeSizes | None:
+def _find_unlike_sizes(
+    resource_allocations: pd.DataFrame | None, loop: Window
+) -> UnlikeSizes | None:
     """Return the spread of the sizes of new buffers; None if they are alike or unknown."""
     if resource_allocations is None:
         return None
@@ -184,7 +218,7 @@ def _find_unlike_sizes(resource_allocations: pd.DataFrame | None, loop: Loop) ->
 
 def _lever(
     resource_allocations: pd.DataFrame | None,
-    loop: Loop,
+    loop: Window,
     variation: float,
     unlike: UnlikeSizes | None,
 ) -> Mechanism:
