@@ -112,6 +112,7 @@ def test_each_step_is_awaited_and_marked(loop: StepLoop, counter: Counter, repor
     flat = [moment for step in steps for moment in (step.start, step.submitted, step.completed)]
     assert flat == sorted(flat)
     assert loop.last_step_time == steps[-1].completed - steps[-1].start
+    assert [*loop.step_times] == [step.completed - step.start for step in steps]
 
 
 def test_a_deadline_long_past_still_lets_some_steps_be_made(loop: StepLoop) -> None:
@@ -198,6 +199,16 @@ def test_steps_that_would_take_too_long_are_not_compared(
     assert counter.calls == []
     reason = "Steps of 2.0 s are too long to measure the cost of recording."
     assert (report().warnings, report().overhead_reason) == ((reason,), reason)
+
+
+def test_one_long_step_does_not_prevent_the_comparison(
+    loop: StepLoop, counter: Counter, report: Report, spec: Spec
+) -> None:
+    loop.step_times.extend([50_000_000, 50_000_000, 2_000_000_000])
+    loop.last_step_time = 2_000_000_000
+    measure(loop, spec)
+    assert (report().warnings, report().overhead_reason) == ((), "")
+    assert {block.steps for block in report().blocks} == {1}
 
 
 def test_the_measurement_ends_in_time_though_steps_become_slow(

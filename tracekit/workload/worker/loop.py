@@ -13,8 +13,10 @@ of blocks is ABBA ABBA …, which cancels a drift that is linear over four of th
 import math
 import sys
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any
 
 from tracekit.workload.worker.notes import Notes
@@ -24,6 +26,7 @@ from tracekit.workload.workload import OWN_REFERENCE, REFERENCE, Gauge, Span, St
 
 NEVER = 2**63 - 1  # a deadline
 SECOND = 1_000_000_000  # ns
+_KEPT_TIMES = 1000
 FEWEST = 3  # steps that are made whatever the clock says
 
 Moments = tuple[int, int, int]
@@ -50,7 +53,8 @@ def _cpu_spent(start: CpuTime, submitted: CpuTime, completed: CpuTime) -> dict[s
 class StepLoop:
     """A step, and its state so far.
 
-    `last_step_time` is the duration of the last step, in ns. `step_hook` is called before each
+    `last_step_time` is the duration of the last step, `step_times` those of the latest steps of the
+    last run, in ns. `step_hook` is called before each
     marked step, and not timed with it. `referenced` if the workload times reference work itself.
     """
 
@@ -59,6 +63,7 @@ class StepLoop:
     stop: Stop
     known_pipelines: set[str] = field(default_factory=set[str])
     last_step_time: int = 0
+    step_times: deque[int] = field(default_factory=lambda: deque[int](maxlen=_KEPT_TIMES))
     step_hook: Callable[["StepLoop"], None] | None = None
     referenced: bool = False
 
@@ -76,6 +81,7 @@ class StepLoop:
         mark = self._mark_step
         exhausted = self.step.exhausted
         stop = self.stop
+        self.step_times.clear()
         made_steps = 0
         while made_steps < max_steps and not stop.requested and not exhausted():
             if self.step_hook is not None:
@@ -93,9 +99,15 @@ class StepLoop:
             moments = (start, submitted, completed)
             mark(phase, moments, (cpu_at_start, cpu_at_submit, cpu_at_end))
             self.last_step_time = completed - start
+            self.step_times.append(completed - start)
             made_steps += 1
             self.look()
         return made_steps
+
+    @property
+    def usual_step_time(self) -> float:
+        """The median duration of the latest steps of the last run, in ns."""
+        return median(self.step_times or (self.last_step_time,))
 
     def _mark_step(self, phase: str, moments: Moments, cpu: CpuTimes) -> None:
         mark = self.account.mark
@@ -228,7 +240,7 @@ def measure(loop: StepLoop, spec: Spec) -> None:
 
     A mark says until when it may take, and it ends by then, however slow steps become.
     """
-    step_seconds = max(loop.last_step_time, 1) / 1e9
+    step_seconds = max(loop.usual_step_time, 1) / 1e9
     fitting_steps = math.ceil(_BLOCK / step_seconds)
     steps = min(_MOST_STEPS, max(1, fitting_steps))
     pair = 2 * (steps * step_seconds + _SETTLE)
