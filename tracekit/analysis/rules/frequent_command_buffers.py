@@ -32,8 +32,10 @@ def frequent_command_buffers(
         Gaps of the target's device work before which the next command buffer had already been
         committed, and which neither the driver, wiring of memory, another process nor a device that
         powers up explains. It fires when there are at least `fewest` (8) and they take more than
-        `limit` (3 %) of the window. The possible saving is their number times the median gap. Gaps
-        of over 100 µs belong to late-start. Bubbles counts the same time.
+        `limit` (3 %) of the window. The possible saving is that of a replay of the loop without
+        them, or their number times the median gap if its schedule is not known. Gaps of over 100 µs
+        belong to late-start, unless most boundaries of the loop are as long. Bubbles counts the
+        same time.
 
     Why it matters:
         Each boundary costs tens of microseconds, whatever the command buffer contains. MLX closes a
