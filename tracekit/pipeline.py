@@ -81,6 +81,17 @@ def capture(
     return recording, result
 
 
+def check(plan: "Plan") -> None:
+    """Raise UsageError for a plan that cannot be recorded; nothing is started or written."""
+    system.require_processes("Recording")
+    workload_room.plan.check(plan)
+    for words in plan.patterns:
+        record_room.patterns.parse_pattern(words)
+    workload_room.plan.require_place(plan)
+    if plan.attach is not None:
+        record_room.recorders.require_process(plan.attach)
+
+
 def record(plan: "Plan", progress: Progress = quiet) -> Recording:
     """Record the plan's workload or process into a new folder.
 
@@ -89,10 +100,8 @@ def record(plan: "Plan", progress: Progress = quiet) -> Recording:
         ToolError: Nothing was recorded, or the workload died; its measurements are kept.
         InterruptedRunError: The user stopped it; the recording so far is kept.
     """
-    system.require_processes("Recording")
-    workload_room.plan.check(plan)
+    check(plan)
     parsed_patterns = [record_room.patterns.parse_pattern(words) for words in plan.patterns]
-    workload_room.plan.require_place(plan)
     recorder = record_room.recorders.choose(plan.recorder, wanted_tables(NEEDED))
     provenance = _provenance(plan, recorder)
     plan, notes, is_way_open = record_room.choose_way(plan, recorder, provenance.capabilities)

@@ -75,6 +75,18 @@ def test_a_pipe_gets_the_expected_duration_first_and_a_line_for_each_stage(
     assert capsys.readouterr().err == ""
 
 
+def test_a_recording_is_announced_once_it_can_be_made(tracekit: Any, tmp_path: Path) -> None:
+    for arguments, words in (
+        (("--attach", "4194304"), "error: There is no process 4194304 to attach to."),
+        (("--read", "speed", "--", "true"), "error: 'speed' is not NAME:UNIT:"),
+    ):
+        refused = tracekit("capture", "--recorder", "host", *arguments)
+        assert (refused.code, refused.err[: len(words)]) == (2, words), arguments
+    own = ("--recorder", "host", "--attach", str(os.getpid()), "--time-limit", "1s")
+    recorded = tracekit("record", *own, "--output", tmp_path / "run")
+    assert recorded.err.startswith("records for at most 1 s\n"), "it has no warm-up"
+
+
 def test_a_long_stage_in_a_pipe_says_now_and_then_how_far_it_is(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -66,12 +66,16 @@ def capture(
 
 
 def _announce_recording(plan: Plan, addition: str = "") -> None:
-    """Say how long a recording takes by its plan, unless an earlier one tells it better."""
+    """Say how long a recording takes by its plan, unless an earlier one tells it better.
+
+    Raise UsageError for a plan that cannot be recorded.
+    """
+    tracekit.pipeline.check(plan)
     span = units.span(plan.time_limit)
     words = f"records for about {span} once it has warmed up"
     if plan.steps:  # on the host it goes on until it has them
         words = f"records for at least {span} once it has warmed up"
-    if plan.repeats is not None or plan.command:
+    if plan.repeats is not None or plan.workload is None:
         words = f"records for at most {span}"
     console.announce(f"{words}{addition}", plan.time_limit)
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from tracekit import analysis, tables
 from tracekit.base import Recording, RecordingError, ToolError
-from tracekit.record.recorder import Recorder
+from tracekit.record.recorder import Recorder, running
 from tracekit.record.requirements import require_timing
 from tracekit.record.xctrace.tool import Xctrace, find_xctrace, locate
 
@@ -36,6 +36,11 @@ def choose(name: str, choose_schemas: "Choose" = choose_used_schemas) -> Recorde
     if tool is None:
         return HostRecorder()
     return XctraceRecorder(tool, choose_schemas)
+
+
+def require_process(pid: int) -> None:
+    """Raise UsageError if there is no process of this number to attach to."""
+    running(pid)
 
 
 def xctrace_here() -> Xctrace:
