@@ -14,6 +14,7 @@ from tracekit.base import (
     UsageError,
     choices,
     outputs,
+    system,
     units,
 )
 from tracekit.base import files as base_files
@@ -174,6 +175,7 @@ def _examine_symptom(
 
     if not argv:
         raise UsageError("No program is named.", hint=_SYMPTOM_LINE)
+    system.refuse_input("doctor runs the program two or three times")
     limit = _DEFAULT_LIMIT
     if time_limit is not None:
         limit = workload.plan.seconds(time_limit)
