@@ -58,7 +58,8 @@ def reference_share(device: Device, loop: Loop, spans: pd.DataFrame | None) -> f
 def host_cpu(process_samples: pd.DataFrame, phases: pd.DataFrame | None) -> float:
     """Median of the cores that the target used in its steady phase, over all samples.
 
-    The processes that it started count as well.
+    The processes that it started count as well, but for one that left it, as a daemon does, before
+    it was seen: that one counts as another program.
     """
     window = marked_window(phases)
     steady_samples = process_samples
