@@ -16,6 +16,7 @@ import re
 import socket
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -70,13 +71,22 @@ class Redaction:
     names: tuple[tuple[str, str], ...] = ()
     words: tuple[tuple[str, str], ...] = ()
 
-    def __call__(self, text: str) -> str:
-        """Return the text without the names of people and machines."""
-        for pattern, substitute in _PATTERNS:
-            text = pattern.sub(substitute, text)
+    @cached_property
+    def _patterns(self) -> tuple[tuple[re.Pattern[str], str], ...]:
+        """The patterns that are replaced wherever they match, with their substitutes."""
+        patterns = list(_PATTERNS)
         for name, substitute in self.names:
             # An option such as --max-blocks is not about a user called max.
-            text = re.sub(rf"(?<!\w)(?<!--){re.escape(name)}(?!\w)", substitute, text)
+            pattern = re.compile(rf"(?<!\w)(?<!--){re.escape(name)}(?!\w)")
+            patterns.append((pattern, substitute))
+        return tuple(patterns)
+
+    def __call__(self, text: str) -> str:
+        """Return the text without the names of people and machines."""
+        if not text:
+            return text
+        for pattern, substitute in self._patterns:
+            text = pattern.sub(substitute, text)
         for name, substitute in self.words:
             text = _where_a_name(text, name, substitute)
         return text
