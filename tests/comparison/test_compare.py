@@ -25,7 +25,6 @@ from tracekit import pipeline
 from tracekit.analysis.result import Better, Measurement
 from tracekit.analysis.rule import Finding, Severity
 from tracekit.base import Verdict
-from tracekit.base.documents import save
 from tracekit.base.errors import RecordingError, UsageError
 from tracekit.base.recording import Recording
 from tracekit.comparison.compare import (
@@ -234,7 +233,7 @@ def test_changes_without_a_ratio_or_value_give_a_reason() -> None:
         "memory_growth", *(make_samples("memory_growth", "bytes", size) for size in (0, 4096))
     )
     assert (change.change, change.relative, change.verdict) == (4096, False, None)
-    assert change.reason == "a ratio takes values above 0"
+    assert change.reason == "a value is not above 0, so the values have no ratio"
     change = became(
         "memory_growth", *(make_samples("memory_growth", "bytes", size) for size in (4096, 0))
     )
@@ -256,6 +255,27 @@ def test_changes_without_a_ratio_or_value_give_a_reason() -> None:
     assert change.reason == "before: no GPU"
     change = became("gpu_idle_ratio", make_samples("gpu_idle_ratio", "ratio", 0.1), absent_samples)
     assert change.reason == "after: no GPU"
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "value"), [("start_latency_p50", "ns", 82.5), ("gpu_idle_ratio", "ratio", 0.9)]
+)
+def test_equal_values_without_spread_are_unclear(name: str, unit: str, value: float) -> None:
+    before, after = (make_samples(name, unit, value) for _ in range(2))
+    compared = compare(before, after, Limits(metrics=(name,)))
+    change = change_of(compared, name)
+    assert (change.change, change.low, change.verdict) == (0, None, Verdict.UNCLEAR)
+    assert change.reason.startswith("its spread is not known: ")
+    assert compared.verdict is Verdict.UNCLEAR
+
+
+def test_the_reason_of_a_metric_that_is_not_judged_is_a_sentence() -> None:
+    limits = Limits(metrics=("gpu_busy",))
+    busy = [make_samples("gpu_busy", "ns", time, better=Better.NEITHER) for time in (9, 10)]
+    reason = "gpu_busy is unclear: neither a higher nor a lower value of it is better."
+    assert compare(*busy, limits).reason == reason
+    absent = make_samples("gpu_busy", "ns", None, better=Better.NEITHER, reason="it is gone.")
+    assert compare(busy[0], absent, limits).reason == "gpu_busy is unclear: after: it is gone."
 
 
 def test_who_names_metrics_decides_by_them_and_a_side_needs_a_run() -> None:
@@ -430,9 +450,9 @@ def runs(imported: Path, tmp_path: Path) -> tuple[Path, Path]:
 
 
 def change_provenance(run: Path, **provenance: Any) -> None:
-    result = json.loads((run / "result.json").read_bytes())
-    result["provenance"] |= provenance
-    save(run / "result.json", result)
+    recording = Recording(run)
+    recording.save_provenance(replace(recording.provenance(), **provenance))
+    pipeline.analyze(recording)
 
 
 def test_runs_are_read_from_folders_and_results(runs: tuple[Path, Path], tmp_path: Path) -> None:

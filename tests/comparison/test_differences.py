@@ -101,6 +101,27 @@ def test_programs_are_identified_by_their_command_and_exports_have_none() -> Non
     )
 
 
+@pytest.mark.parametrize(
+    ("program", "weight"),
+    [
+        ("sm_apple_metal_probe_host", Weight.VOID),
+        ("/Users/me/new/sm_apple_cpu_latency_O3", None),
+        ("", Weight.MARKED),
+    ],
+)
+def test_imports_of_different_programs_are_not_compared(
+    program: str, weight: Weight | None
+) -> None:
+    names = ("/Users/me/old/sm_apple_cpu_latency_O3", program)
+    run = sample_of(TIMES)
+    before, after = (
+        replace(run, result=Result(Provenance(recorder="import", targets=(Process(7, name),))))
+        for name in names
+    )
+    found = differences([before], [after])
+    assert [difference.weight for difference in found] == ([weight] if weight else [])
+
+
 CONTENDED = Finding("gpu-contended", Severity.WARNING, "Another process ran.", "")
 IDLE = Finding("bubbles", Severity.WARNING, "The GPU was idle.", "Submit ahead.", saving=1000)
 

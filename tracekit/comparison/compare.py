@@ -83,9 +83,10 @@ def _join_sentences(deciding: Sequence[Change], limits: Limits) -> str:
 
 
 def _describe(change: Change, limits: Limits) -> str:
-    words = change.describe(limits)
+    words = change.describe(limits).rstrip(".")
     if change.verdict is None:
-        return f"{change.metric} is unclear: {words}"
+        reason = words or "neither a higher nor a lower value of it is better"
+        return f"{change.metric} is unclear: {reason}"
     if change.verdict is Verdict.UNCLEAR:
         return f"{change.metric} has {words}"
     return f"{change.metric} is {words}"
@@ -461,7 +462,8 @@ def _sample(path: Path, name: str) -> Sample:
         return Sample(name, Result.load(path), absence=_GONE)
     run = Run(Recording(folder))
     _ = run.provenance
-    result = Result.load(path) if path.is_file() else run.result
+    is_other_file = path.is_file() and path != run.recording.result_file
+    result = Result.load(path) if is_other_file else run.result
     if not run.recording.exports.is_dir():
         return Sample(name, result, absence=_GONE)
     measures = KeptMeasures(run.recording, result.provenance)

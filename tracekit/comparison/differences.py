@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import PurePath
 from typing import Any
 
 from tracekit.base import Provenance
@@ -68,7 +69,12 @@ def _weigh(
     name: str, values: set[str], samples_before: Sequence[Sample], samples_after: Sequence[Sample]
 ) -> Weight:
     """Return whether a difference of both sides voids their comparison."""
-    if name not in _VOID or NOT_STATED in values:
+    samples = (*samples_before, *samples_after)
+    # An import has no other name of its program.
+    is_program = name == "target" and all(
+        sample.result.provenance.recorder == "import" for sample in samples
+    )
+    if NOT_STATED in values or not (name in _VOID or is_program):
         return Weight.MARKED
     if name in _OF_A_PROGRAM and _measure_the_same(samples_before, samples_after):
         return Weight.MARKED
@@ -91,7 +97,7 @@ def _facts(sample: Sample) -> dict[str, str]:
     run = sample.result.provenance
     machine = run.machine
     used = run.used
-    target_names = {target.name for target in run.targets if target.name}
+    target_names = {PurePath(target.name).name for target in run.targets if target.name}
     facts: dict[str, Any] = {
         "workload": _subject(run),
         # The clock of the times: exports of others are traces, too.

@@ -15,7 +15,7 @@ def withhold_verdict(change: Change, samples: Sequence[Sample]) -> Change:
     or its export did not end, the times that the workload itself noted are complete, and a metric
     of them alone is judged.
     """
-    if change.verdict in {None, Verdict.UNCLEAR}:
+    if change.verdict is None:
         return change
     for sample in samples:
         reason = _find_gap(change.metric, sample)

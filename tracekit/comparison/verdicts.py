@@ -200,7 +200,7 @@ def judge_metric(
     difference = change.after - change.before
     scale = _Scale.from_change(change, pace, limits)
     if scale is None:
-        odd = "a ratio takes values above 0"
+        odd = "a value is not above 0, so the values have no ratio"
         return replace(change, relative=False, measured=difference, change=difference, reason=odd)
     if scale.relative:
         ratio = change.after / change.before
@@ -275,7 +275,10 @@ def _judge_change(
         sessions = ()
     if change_interval is None:
         plain_middle = scale.to_plain(side_after.middle - side_before.middle)
-        return _judge_without_interval(replace(change, change=plain_middle), reasons)
+        change = replace(change, change=plain_middle)
+        if plain_middle == 0 and _have_the_same_recordings(runs_before, runs_after):
+            return replace(change, verdict=Verdict.EQUIVALENT)
+        return _judge_without_interval(change, reasons)
     verdict = None
     reason = ""
     if change.better is not Better.NEITHER:
@@ -321,10 +324,18 @@ def _part_sessions(
     return first_session, second_session
 
 
+def _have_the_same_recordings(runs_before: Runs, runs_after: Runs) -> bool:
+    if runs_before.samples == runs_after.samples:
+        return True
+    recordings_before = [sample.recording for sample in runs_before.samples]
+    recordings_after = [sample.recording for sample in runs_after.samples]
+    return all(recordings_before) and recordings_before == recordings_after
+
+
 def _judge_without_interval(change: Change, reasons: Sequence[str]) -> Change:
     if change.better is Better.NEITHER:
         return change
-    if change.change == 0:
+    if change.change == 0 and change.unit == "count":  # it has no chance in it
         return replace(change, verdict=Verdict.EQUIVALENT)
     reason = f"its spread is not known: {reasons[0].rstrip('.')}"
     return replace(change, verdict=Verdict.UNCLEAR, reason=reason)
