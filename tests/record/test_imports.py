@@ -15,11 +15,12 @@ from bundle_writer import Process as Named
 from bundle_writer import Run as Recorded
 from recording_fakes import Scenario
 from small_bundle import PYTHON, SERVER, intervals, process_info, ticks
-from tracekit import pipeline
+from tracekit import app, pipeline
 from tracekit.analysis.result import Status
 from tracekit.analysis.rules import RULES
 from tracekit.base.errors import InputError, UsageError
 from tracekit.base.recording import Process, Recording
+from tracekit.record import inputs
 from tracekit.record.imports import choose_run
 from tracekit.record.inputs import find_profiled_capture
 from tracekit.record.requirements import run_and_targets
@@ -172,6 +173,37 @@ def test_several_recordings_in_one_folder_become_several_runs(
     assert cells[:7] == [1, 9, "CB", "Enc", "Calls", 5.0, ""]
     shutil.copytree(exports, tmp_path / "again")  # tables belong to the TOC beside them
     assert len(pipeline.import_([exports, tmp_path / "again"])) == 4
+
+
+@pytest.mark.parametrize(
+    ("own_names", "strangers"),
+    [
+        (["mine_intervals"], ["theirs_intervals"]),
+        (["metal-gpu-intervals", "x_mine_metal-gpu-intervals"], ["theirs_intervals"]),
+        (["metal-gpu-intervals-2", "metal-gpu-intervals"], []),
+        (["metal-gpu-intervals", "other"], []),
+    ],
+)
+def test_the_only_toc_does_not_get_tables_with_the_name_of_another_recording(
+    own_names: list[str], strangers: list[str], tmp_path: Path, toc_xml: Xml, intervals_xml: Xml
+) -> None:
+    (tmp_path / "mine_toc.xml").write_text(toc_xml())
+    for name in (*own_names, *strangers):
+        (tmp_path / f"{name}.xml").write_text(intervals_xml([(0, 10, *OURS)]))
+    [recording] = inputs.recordings_of(sorted(tmp_path.iterdir()))
+    assert [table.stem for table in recording.tables] == own_names
+    assert [table.stem for table in recording.strangers] == strangers
+
+
+def test_a_run_names_the_exports_that_were_left_out_of_it(
+    exports: Path, intervals_xml: Xml
+) -> None:
+    (exports / "theirs_intervals.xml").write_text(intervals_xml([(7, 10, *OURS)]))
+    run = app.functions.open(exports)
+    assert starts(run) == [0, 5, 40, 100]
+    text = "Left out, because mine_toc.xml is the only table of contents and their names are not of"
+    hint = "Import them from a folder of their own."
+    assert run.provenance.warnings[-1] == f"{text} mine: theirs_intervals.xml. {hint}"
 
 
 def test_of_an_export_that_was_cut_no_number_is_made(exports: Path, tmp_path: Path) -> None:

@@ -138,9 +138,7 @@ def _sort_exports(files: Sequence[Path], given_paths: Sequence[Path]) -> list[So
     recordings = record.inputs.recordings_of(files)
     sources: list[Source] = []
     for recording in recordings:
-        own_files = recording.tables
-        if recording.toc is not None:
-            own_files = (recording.toc, *own_files)
+        own_files = recording.paths
         folder = own_files[0].parent
         name = recording.name
         if len(recordings) == 1 and recording.toc is None and folder in given_paths:

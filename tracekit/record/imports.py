@@ -179,7 +179,7 @@ class _Import:
             if not self.in_place:
                 self.progress(f"copying {len(files.tables)} tables")
             _take(files, recording, in_place=self.in_place)
-            self._describe(recording, files.name)
+            self._describe(recording, files.name, _describe_strangers(files))
         return recording
 
     def counters(self, files: Sequence[Path]) -> Recording:
@@ -267,6 +267,18 @@ class _Import:
 
     def _describe(self, recording: Recording, name: str, warnings: tuple[str, ...] = ()) -> None:
         describe_import(recording, name, self.run, self.target, warnings)
+
+
+def _describe_strangers(files: ExportFiles) -> tuple[str, ...]:
+    """Return a warning of the exports that are left out because of their names."""
+    if files.toc is None or not files.strangers:
+        return ()
+    names = unpacking.some_of([table.name for table in files.strangers])
+    warning = (
+        f"Left out, because {files.toc.name} is the only table of contents and their names are "
+        f"not of {files.name}: {names}. Import them from a folder of their own."
+    )
+    return (warning,)
 
 
 def _write_counters(counters: xcode_counters.Counters, recording: Recording) -> None:

@@ -13,11 +13,21 @@ _TOC = re.compile(r"(?<![^\W_])toc(?![^\W_])", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class ExportFiles:
-    """The exports of one recording: a name, its TOC if there is one, its tables."""
+    """The exports of one recording: a name, its TOC if there is one, its tables.
+
+    `strangers` are exports next to them whose names are those of another recording.
+    """
 
     name: str
     toc: Path | None
     tables: tuple[Path, ...]
+    strangers: tuple[Path, ...] = ()
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """All files, the TOC first and strangers last."""
+        tocs = (self.toc,) if self.toc is not None else ()
+        return (*tocs, *self.tables, *self.strangers)
 
 
 def find_inputs(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
@@ -109,7 +119,9 @@ def _each_once(paths: Sequence[Path]) -> list[Path]:
 def recordings_of(files: Sequence[Path]) -> list[ExportFiles]:
     """Sort files into recordings: a TOC and the tables whose names hold the TOC's.
 
-    Raise InputError if a file is not an export, or belongs to none or several of the TOCs.
+    The only TOC also gets the tables that are called by their schema alone; and all tables if none
+    has its name. Raise InputError if a file is not an export, or belongs to none or several of the
+    TOCs.
     """
     tocs: list[Path] = []
     tables: list[Path] = []
@@ -129,11 +141,31 @@ def recordings_of(files: Sequence[Path]) -> list[ExportFiles]:
     if not tocs:
         return [ExportFiles(tables[0].stem, None, tuple(tables))]
     if len(tocs) == 1:
-        return [ExportFiles(_key(tocs[0]), tocs[0], tuple(tables))]
+        strangers = _find_strangers(tables, _key(tocs[0]))
+        own_tables = tuple(table for table in tables if table not in strangers)
+        return [ExportFiles(_key(tocs[0]), tocs[0], own_tables, strangers)]
     tables_by_toc: dict[Path, list[Path]] = {toc: [] for toc in tocs}
     for table in tables:
         tables_by_toc[_owner(table, tocs)].append(table)
     return [ExportFiles(_key(toc), toc, tuple(owned)) for toc, owned in tables_by_toc.items()]
+
+
+def _find_strangers(tables: Sequence[Path], key: str) -> tuple[Path, ...]:
+    """Return the tables with another name than that of the only TOC, if others have that name.
+
+    A file that is called by its schema alone may be of any recording, and is not a stranger.
+    """
+    is_key_used = False
+    strangers: list[Path] = []
+    for table in tables:
+        other_words = table.stem
+        for schema in exports.identify(table).schemas:
+            other_words = other_words.replace(schema, "")
+        if key in other_words:
+            is_key_used = True
+        elif other_words.strip("-_. 0123456789"):
+            strangers.append(table)
+    return tuple(strangers) if is_key_used else ()
 
 
 def _owner(table: Path, tocs: Sequence[Path]) -> Path:

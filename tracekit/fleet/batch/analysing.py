@@ -178,9 +178,7 @@ def _recordings(task: Task, folder: Path) -> Iterator[tuple[str, Recording]]:
         name = ""
         if len(parts) > 1:
             name = part.name
-        paths = list(part.tables)
-        if part.toc:
-            paths.insert(0, part.toc)
+        paths = list(part.paths)
         for recording in _import_runs(task, paths, folder / f"run-{number}"):
             yield name, recording
 
