@@ -16,6 +16,7 @@ from tracekit.base.distribution import (
     InstalledCopy,
     find_installation,
     install_command,
+    install_packages_command,
     list_extras,
     require_extra,
 )
@@ -68,6 +69,17 @@ def test_the_command_fits_the_way_of_installation() -> None:
     }
     for command, installation in cases.items():
         assert install_command("query", installation, ["batch"]) == command
+
+
+def test_packages_of_no_extra_are_installed_next_to_tracekit() -> None:
+    venv = Path("/home/ada/venv")
+    for command, installation in {
+        "/home/ada/venv/bin/python -m pip install aiohttp requests": InstalledCopy(
+            venv, has_pip=True
+        ),
+        "uv pip install --python /home/ada/venv aiohttp requests": InstalledCopy(venv),
+    }.items():
+        assert install_packages_command(["aiohttp", "requests"], installation) == command
 
 
 def test_a_missing_module_is_an_error_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,6 +78,16 @@ def missing_extra(name: str, module: str) -> ToolError:
     )
 
 
+def install_packages_command(packages: Iterable[str], installation: InstalledCopy) -> str:
+    """Return the command that adds packages, which are of no extra, to an installation."""
+    names = " ".join(packages)
+    prefix = installation.prefix
+    if installation.has_pip:
+        python = shlex.quote(str(prefix / "bin" / "python"))
+        return f"{python} -m pip install {names}"
+    return f"uv pip install --python {shlex.quote(str(prefix))} {names}"
+
+
 def list_extras() -> list[str]:
     """Return the names of the extras that are installed whole."""
     return [name for name, extra in EXTRAS.items() if all(map(_is_present, extra.modules))]

@@ -239,7 +239,7 @@ class Listed:
         place_text = describe_table(self.place, self.attributes)
         if not isinstance(self.ref, Path):
             return place_text
-        return f"{place_text} in {self.ref.name}"
+        return f"{place_text} in {self.ref.resolve().name}"  # a link's name is ours
 
 
 def tables_in(

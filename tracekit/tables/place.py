@@ -66,7 +66,10 @@ class Choice:
 
 
 OPEN = Choice()
-HOW_TO_CHOOSE = "Choose with --table and --run, or in Python by table, run or attributes."
+HOW_TO_CHOOSE = (
+    "`tracekit tables` and `convert` choose with --table and --run, Python by table, run or "
+    "attributes; for any other command, leave a file out."
+)
 
 
 def place_of(xpath: str, number: int = 1) -> TablePlace:

@@ -234,8 +234,11 @@ class Tables(Mapping[str, "pd.DataFrame"]):
             )
         listed, *others = tables
         if others:
+            folder = self.folder
+            if isinstance(listed.ref, Path):
+                folder = listed.ref.resolve().parent
             raise InputError(
-                f"{self.folder} has {len(tables)} tables of {schema}: {_name_tables(tables)}.",
+                f"{folder} has {len(tables)} tables of {schema}: {_name_tables(tables)}.",
                 hint=HOW_TO_CHOOSE,
             )
         return listed

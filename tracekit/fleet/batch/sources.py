@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
-from tracekit.base import InputError, UsageError
+from tracekit.base import InputError, UsageError, distribution
 
 CHAIN = "::"
 _SCHEME = re.compile(r"^[A-Za-z][\w+.-]*://")
@@ -199,7 +199,8 @@ def place_of(words: str) -> SourcePlace:
         forget_listings(filesystem)
     except ImportError as error:
         raise UsageError(
-            f"{scheme(words)} needs a package that is not installed.", hint=f"{error}."
+            f"{scheme(words)} needs a package that is not installed.",
+            hint=_advise_on_packages(words, error),
         ) from error
     except ValueError as error:
         raise UsageError(
@@ -212,6 +213,27 @@ def place_of(words: str) -> SourcePlace:
     if place.local:
         return replace(place, name=words.removeprefix(scheme(words)))
     return place
+
+
+# The packages by which fsspec reads places, by the most common schemes.
+_PACKAGES = {
+    "http": ("aiohttp", "requests"),
+    "https": ("aiohttp", "requests"),
+    "s3": ("s3fs",),
+    "gs": ("gcsfs",),
+    "az": ("adlfs",),
+    "sftp": ("paramiko",),
+}
+
+
+def _advise_on_packages(words: str, error: ImportError) -> str:
+    """Return the command that installs the packages for a URL, or else the words of fsspec."""
+    name = scheme(words.rpartition(CHAIN)[2]).partition(":")[0]
+    if name not in _PACKAGES:
+        return f"{str(error).rstrip('.')}."
+    installation = distribution.find_installation()
+    command = distribution.install_packages_command(_PACKAGES[name], installation)
+    return f"Install it: {command}"
 
 
 def _unreadable(name: str, error: Exception) -> InputError:
