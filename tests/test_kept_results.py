@@ -2,13 +2,15 @@
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tracekit import pipeline
+import tracekit
+from tracekit import app, pipeline
 from tracekit.analysis.result import Result
 from tracekit.base import stamps
 from tracekit.base.recording import Process, Provenance, Recording
@@ -153,3 +155,96 @@ def test_losses_are_reported_each_time(
         assert any("gpu.xml" in str(loss) for loss in ledger.costs), is_expected_new
         reported.append(ledger.reported)
     assert reported[0] == reported[1]
+
+
+def doubts_of(result: Result) -> list[str]:
+    """Return the warnings about result.json."""
+    return [text for text in result.provenance.warnings if "result.json" in text]
+
+
+def put_in_the_result_of_another_run(recording: Recording) -> None:
+    other = Recording(recording.folder.parent / "other")
+    shutil.copytree(recording.folder, other.folder)
+    choose_another_target(other)
+    pipeline.analyze(other)
+    shutil.copyfile(other.result_file, recording.result_file)
+
+
+def lengthen_an_interval(recording: Recording) -> None:
+    export = recording.exports / "gpu.xml"
+    export.write_text(export.read_text().replace(">30<", ">90<"))
+
+
+CHANGES = [
+    (damage_the_result, "run/result.json was changed since the analysis wrote it"),
+    (put_in_the_result_of_another_run, "run/result.json was changed since the analysis wrote it"),
+    (lengthen_an_interval, "run/result.json is older than the files of its run"),
+    (add_an_export, "run/result.json is older than the files of its run"),
+    (choose_another_target, "run/result.json is older than the files of its run"),
+    (damage_the_note, "Nothing shows that run/result.json was made of the files of its run"),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), CHANGES)
+def test_readers_report_that_a_result_may_not_be_that_of_its_files(
+    recording: Recording, change: Callable[[Recording], None], words: str
+) -> None:
+    assert doubts_of(tracekit.open(recording.folder).result) == []
+    change(recording)
+    content = recording.result_file.read_bytes()
+    hint = f"; `tracekit analyze {recording.folder}` makes it again."
+    assert doubts_of(tracekit.open(recording.folder).result) == [f"{words}{hint}"]
+    for _ in range(2):  # the second time from kept rows
+        with losses.collecting() as ledger:
+            app.functions.query("FROM metrics", recording.folder)
+        assert [str(loss) for loss in ledger.losses] == [f"{words}{hint}"]
+    assert recording.result_file.read_bytes() == content
+
+
+@pytest.mark.parametrize(("change", "words"), CHANGES)
+def test_a_page_is_made_of_no_other_result_than_that_of_its_files(
+    recording: Recording, change: Callable[[Recording], None], words: str
+) -> None:
+    change(recording)
+    assert words not in app.runs.write_page(recording).read_text()
+    assert not analyze_again(recording)[1]
+
+
+def test_comparisons_measure_a_run_again_whose_files_changed(recording: Recording) -> None:
+    lengthen_an_interval(recording)
+    with app.runs.comparing([recording.folder]) as paths:
+        assert paths == [recording.folder]
+    assert not analyze_again(recording)[1]
+    assert doubts_of(pipeline.load_result(recording)) == []
+
+
+def test_a_copy_has_the_result_of_its_files(recording: Recording, tmp_path: Path) -> None:
+    copy = Recording(tmp_path / "copy")
+    shutil.copytree(recording.folder, copy.folder)
+    assert doubts_of(pipeline.load_result(copy)) == []
+    lengthen_an_interval(copy)
+    assert "is older than the files" in doubts_of(pipeline.load_result(copy))[0]
+
+
+def test_the_result_of_young_files_is_known_by_their_content(
+    recording: Recording, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stamps.time, "time_ns", lambda: recording.exports.stat().st_ctime_ns)
+    analyze_again(recording)
+    assert doubts_of(pipeline.load_result(recording)) == []
+    change_an_export(recording)
+    assert "is older than the files" in doubts_of(pipeline.load_result(recording))[0]
+
+
+def test_a_run_whose_exports_were_pruned_keeps_its_result(recording: Recording) -> None:
+    content = recording.result_file.read_bytes()
+    (recording.exports / "gpu.xml").unlink()
+    (recording.exports / "pruned.json").write_text('{"exports": [], "format": 1}')
+    assert doubts_of(pipeline.load_result(recording)) == []
+    app.runs.write_page(recording)
+    assert recording.result_file.read_bytes() == content
+    damage_the_result(recording)
+    words = "run/result.json was changed since the analysis wrote it"
+    assert words in app.runs.write_page(recording).read_text()
+    result = app.functions.open(recording.folder).result
+    assert doubts_of(result) == [f"{words}, which cannot be analyzed again."]

@@ -6,11 +6,11 @@ A stage uses the other rooms by their faces, so that it imports those parts alon
 import logging
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -75,9 +75,10 @@ def capture(
     with show_stage("export") as progress:
         export(recording, progress, tables=tables, xml=xml)
     with show_stage("analyze") as progress:
-        result = analyze(recording, progress, redacted=redacted)
+        key = _make_result_key(recording, redacted=redacted)
+        result, run_tables = _analyze(recording, progress, None, key, redacted=redacted)
     with show_stage("report") as progress:
-        report(recording, progress, redacted=redacted)
+        report(recording, progress, tables=run_tables, redacted=redacted)
     return recording, result
 
 
@@ -174,14 +175,17 @@ def analyze(
 
 @dataclass(frozen=True)
 class _ResultNote:
-    """The key of the run that `result.json` was made of, and the digest of that file.
+    """The run that `result.json` was made of, and the digest of that file.
 
-    `reported` are the losses that were reported while it was made.
+    `key` has the stamps of the run's files and all else that the result is made of; "" if one was
+    so young that a change might not alter its stamp. `contents` is the digest of the files that
+    tables are read from. `reported` are the losses that were reported while it was made.
     """
 
     key: str
-    digest: str
-    reported: tables_losses.ReportedLosses
+    digest: str = ""
+    reported: tables_losses.ReportedLosses = field(default_factory=tables_losses.ReportedLosses)
+    contents: str = ""
     format: int = 1
 
 
@@ -204,28 +208,105 @@ def _make_result_key(recording: Recording, *, redacted: bool) -> str:
 
 def _find_kept_result(recording: Recording, key: str) -> "Result | None":
     """Return the result of a run if it was made with this key, and has not been changed since."""
-    try:
-        note = documents.decode_json(files.read_input(_find_note(recording)), _ResultNote)
-        content = files.read_input(recording.result_file)
-    except (OSError, TracekitError, msgspec.MsgspecError):
-        return None
-    if not key or note.key != key or note.digest != _digest(content):
+    note = _read_note(recording)
+    if note is None or not key or note.key != key or not _is_as_written(recording, note):
         return None
     note.reported.report()
     return analysis.Result.load(recording.result_file)
 
 
+def load_result(recording: Recording) -> "Result":
+    """Return the result that a run has; report a loss unless it was made of the run's files.
+
+    Its losses and warnings then say so, too. Raise RecordingError if there is none, and InputError
+    if it cannot be read.
+    """
+    result = analysis.Result.load(recording.result_file)
+    doubt = doubt_result(recording, result)
+    if not doubt:
+        return result
+    loss = tables_losses.Loss(tables_losses.Flaw.UNSURE, doubt)
+    tables_losses.report([loss])
+    warnings = (*result.provenance.warnings, doubt)
+    provenance = replace(result.provenance, warnings=warnings)
+    losses = (*result.losses, *tables_losses.rows_of([loss]))
+    return replace(result, provenance=provenance, losses=losses)
+
+
+def doubt_result(recording: Recording, result: "Result") -> str:
+    """Return why the result that a run has may not be that of its files; "" if it is.
+
+    If files that it was made of were pruned, or their bundle is gone, it is that which was written.
+    """
+    file = f"{recording.folder.name}/{recording.result_file.name}"
+    note = _read_note(recording)
+    if note is None:
+        reason = f"Nothing shows that {file} was made of the files of its run"
+    elif not _is_as_written(recording, note):
+        reason = f"{file} was changed since the analysis wrote it"
+    elif lacks_sources(recording) or _is_of_these_files(recording, result, note):
+        return ""
+    else:
+        reason = f"{file} is older than the files of its run"
+    if lacks_sources(recording):
+        return f"{reason}, which cannot be analyzed again."
+    command = f"tracekit analyze {files.quote_path(recording.folder)}"
+    return f"{reason}; `{command}` makes it again."
+
+
+def lacks_sources(recording: Recording) -> bool:
+    """Tell whether files that a run was analyzed from are gone."""
+    return tables_room.run_keys.lacks_sources(recording.folder)
+
+
+def _read_note(recording: Recording) -> _ResultNote | None:
+    try:
+        return documents.decode_json(files.read_input(_find_note(recording)), _ResultNote)
+    except (OSError, TracekitError, msgspec.MsgspecError):
+        return None
+
+
+def _is_as_written(recording: Recording, note: _ResultNote) -> bool:
+    try:
+        return note.digest == _digest(files.read_input(recording.result_file))
+    except (OSError, TracekitError):
+        return False
+
+
+def _is_of_these_files(recording: Recording, result: "Result", note: _ResultNote) -> bool:
+    """Tell whether a result was made of a run's files: by their stamps, or else their content."""
+    key = _make_result_key(recording, redacted=result.provenance.redacted)
+    if note.key and note.key == key:
+        return True
+    return bool(note.contents) and note.contents == _digest_inputs(recording)
+
+
+def _digest_inputs(recording: Recording) -> str:
+    """Return the digest of the content that a result is made of; "" if it cannot be read."""
+    try:
+        content = files.read_input(recording.provenance_file)
+        origin = documents.decode_json(content, dict[str, Any])
+        origin.pop("stages", None)
+        facts = documents.encode_json(origin).decode()
+        return tables_room.run_keys.digest_contents(recording.folder, facts)
+    except (OSError, TracekitError, msgspec.MsgspecError):
+        return ""
+
+
 def _keep_result(
-    recording: Recording, key: str, result: "Result", ledger: "tables_losses.Ledger"
+    recording: Recording, note: _ResultNote, result: "Result", ledger: "tables_losses.Ledger"
 ) -> None:
-    """Note the key of a result that was just written, unless a check failed by accident."""
+    """Note the inputs of a result that was just written.
+
+    It is made again the next time if a check failed, perhaps by accident.
+    """
     statuses = {check.status for check in result.checks}
-    if not key or analysis.Status.FAILED in statuses:
-        return
+    if analysis.Status.FAILED in statuses:
+        note = replace(note, key="")
     try:
         digest = _digest(files.read_input(recording.result_file))
-        note = _ResultNote(key, digest, ledger.reported)
-        documents.save(_find_note(recording), note)
+        whole_note = replace(note, digest=digest, reported=ledger.reported)
+        documents.save(_find_note(recording), whole_note)
     except (OSError, TracekitError) as error:
         _log.info("The result of %s is made again the next time: %s", recording.folder, error)
 
@@ -263,9 +344,10 @@ def _analyze(
 ) -> "tuple[Result, Tables]":
     """Make the result of a run that has this key; "" if it is not to be noted."""
     with stages.running(recording, "analyze"), tables_losses.overhearing() as ledger:
+        contents = _digest_inputs(recording)
         result, tables = _measure(recording, progress, settings, redacted=redacted)
         documents.save(recording.result_file, result)
-        _keep_result(recording, key, result, ledger)
+        _keep_result(recording, _ResultNote(key, contents=contents), result, ledger)
     return result, tables
 
 
@@ -296,7 +378,16 @@ def _measure(
 def analyze_and_report(
     recording: Recording, progress: Progress = quiet, *, redacted: bool = True
 ) -> Path:
-    """Write the result and the page of a run, for both of which its tables are read once."""
+    """Write the result and the page of a run, for both of which its tables are read once.
+
+    A result that is there stays if it was made of the same files, by the same code; or if files
+    that it was made of are gone.
+    """
+    if recording.result_file.exists():
+        is_redacted = analysis.Result.load(recording.result_file).provenance.redacted
+        kept_key = _make_result_key(recording, redacted=is_redacted)
+        if lacks_sources(recording) or _find_kept_result(recording, kept_key) is not None:
+            return report(recording, progress, redacted=redacted)
     key = _make_result_key(recording, redacted=redacted)
     _, tables = _analyze(recording, progress, None, key, redacted=redacted)
     return report(recording, progress, tables=tables, redacted=redacted)
@@ -308,15 +399,33 @@ def report(
     *,
     tables: "Tables | None" = None,
     redacted: bool = True,
+    place: Path | None = None,
 ) -> Path:
-    """Write the page of the run's result; `tables` are those of the run, if they are open."""
+    """Write the page of the run's result, and return its path.
+
+    `tables` are those that the result was just made of, if they are open. The page goes into the
+    run, or to another `place`; then nothing is written into the run.
+    """
+    if place is not None:
+        page = _draw_page(recording, progress, tables, redacted=redacted)
+        files.write_whole(place, page)
+        return place
     with stages.running(recording, "report"):
-        result = analysis.Result.load(recording.result_file)
-        progress("drawing the page")
-        run_tables = tables or tables_of(recording, is_lean=True)
-        page = draw_page(recording, result, run_tables, redacted=redacted)
+        page = _draw_page(recording, progress, tables, redacted=redacted)
         files.write_whole(recording.report_file, page)
     return recording.report_file
+
+
+def _draw_page(
+    recording: Recording, progress: Progress, tables: "Tables | None", *, redacted: bool
+) -> bytes:
+    if tables is None:
+        result = load_result(recording)
+        tables = tables_of(recording, is_lean=True)
+    else:
+        result = analysis.Result.load(recording.result_file)
+    progress("drawing the page")
+    return draw_page(recording, result, tables, redacted=redacted)
 
 
 def draw_page(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tracekit import analysis
 from tracekit.base import Provenance, Recording, markup
-from tracekit.pipeline import analyze, tables_of
+from tracekit.pipeline import analyze, load_result, tables_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,12 +106,12 @@ class Run:
     def result(self) -> Result:
         """The metrics, findings and checks of the last analysis.
 
-        Of a recording that is not a run, the first use makes it. Raise RecordingError if a run was
-        not analyzed yet.
+        Of a recording that is not a run, the first use makes it. Its warnings say so if the run's
+        files have changed since. Raise RecordingError if a run was not analyzed yet.
         """
         if self.home is not None and not self.recording.result_file.exists():
             return analyze(self.recording)
-        return analysis.Result.load(self.recording.result_file)
+        return load_result(self.recording)
 
     def __repr__(self) -> str:
         """Return the run in one line: its place, its subject and whether it was judged."""

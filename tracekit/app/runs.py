@@ -1,5 +1,6 @@
 """Runs of any input: kept next to it, or made for one command in a temporary folder."""
 
+import os
 import shutil
 import tempfile
 from collections.abc import Generator, Sequence
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from tracekit import pipeline, record, tables
+from tracekit import analysis, pipeline, record, tables
 from tracekit.app.sources import Source, find_sources, is_packed_bundle
 from tracekit.base import (
     InputError,
@@ -245,20 +246,38 @@ def _import(
 def complete(
     recording: Recording, progress: Progress = quiet, *, redacted: bool = True
 ) -> Recording:
-    """Make the tables and the result of a run, which its page needs, if they are missing."""
+    """Make the tables and the result of a run that it lacks, or that are not of its files.
+
+    A result that cannot be made again stays; to load it reports the reason for doubt.
+    """
     if not recording.exports.exists():
         pipeline.export(recording, progress)
     if not recording.result_file.exists():
         pipeline.analyze(recording, progress, redacted=redacted)
+        return recording
+    result = analysis.Result.load(recording.result_file)
+    if pipeline.doubt_result(recording, result) and _can_analyze_again(recording):
+        pipeline.analyze(recording, progress, redacted=result.provenance.redacted)
     return recording
 
 
-def write_page(recording: Recording, progress: Progress = quiet, *, redacted: bool = True) -> Path:
-    """Write the page of a run, and first the tables and the result that it lacks."""
+def _can_analyze_again(recording: Recording) -> bool:
+    return not pipeline.lacks_sources(recording) and os.access(recording.folder, os.W_OK)
+
+
+def write_page(
+    recording: Recording,
+    progress: Progress = quiet,
+    *,
+    redacted: bool = True,
+    place: Path | None = None,
+) -> Path:
+    """Write the page of a run, into it or to a place; first the tables and result that it lacks."""
+    if place is not None:
+        complete(recording, progress, redacted=redacted)
+        return pipeline.report(recording, progress, redacted=redacted, place=place)
     if not recording.exports.exists():
         pipeline.export(recording, progress)
-    if recording.result_file.exists():
-        return pipeline.report(recording, progress, redacted=redacted)
     return pipeline.analyze_and_report(recording, progress, redacted=redacted)
 
 

@@ -283,9 +283,9 @@ def _follow_links(path: Path) -> Path:
 
 
 def _require_write(path: Path) -> None:
-    """Raise PermissionError for a file that may be replaced, but not written to."""
+    """Raise the system's error for a file that may be replaced, but not written to."""
     if path.exists() and not os.access(path, os.W_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        os.close(os.open(path, os.O_WRONLY))
 
 
 def _unwritable(path: Path, error: OSError) -> RecordingError:

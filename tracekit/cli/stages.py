@@ -273,6 +273,10 @@ def _require_single(recordings: Sequence[Recording], *, json: bool) -> None:
         )
 
 
+ReportOutput = Annotated[
+    Path | None,
+    option("DIR|PAGE.html", "New folder for the run of an input, or page.  [default: INPUT-run]"),
+]
 Summary = Annotated[bool, flag("--summary", "Print the lines about the result; write nothing.")]
 
 
@@ -283,7 +287,7 @@ def report(
     evidence: options.EvidenceNumber = None,
     target: options.Target = None,
     run_number: options.RunNumber = None,
-    output: options.KeptOutput = None,
+    output: ReportOutput = None,
     json: options.Json = False,
     open_page: options.OpenPage = False,
     no_redact: options.NoRedact = False,
@@ -296,6 +300,8 @@ def report(
     and the reason for this choice, numbers, the first three findings, and the checks that could not
     be made.
 
+    --output PAGE.html writes the page there, and no run of another recording is kept.
+
     --summary prints these lines alone, and --evidence the windows of a finding. Both read the
     result, and write nothing.
     """
@@ -304,22 +310,41 @@ def report(
     if summary or evidence is not None:
         _show_results(inputs, choices, evidence, json=json)
         return
-    with console.progress("report") as progress:
-        recordings = app.runs.keep_runs(inputs, output, choices, progress)
+    pages: list[Path] = []
+    if output is not None and output.suffix == ".html" and not output.is_dir():
+        app.runs.only_source(inputs)
+        with (
+            outputs.writing([output], inputs),
+            console.progress("report") as progress,
+            app.runs.reading(inputs, choices, progress) as recordings,
+        ):
+            for recording in recordings:
+                app.runs.write_page(recording, progress, redacted=redacted, place=output)
+                _show_page(recording, output, json=json)
+                pages.append(output)
+    else:
+        with console.progress("report") as progress:
+            recordings = app.runs.keep_runs(inputs, output, choices, progress)
+            for recording in recordings:
+                page = app.runs.write_page(recording, progress, redacted=redacted)
+                pages.append(page)
         for recording in recordings:
-            app.runs.write_page(recording, progress, redacted=redacted)
-    pages = [recording.report_file for recording in recordings]
+            _show_page(recording, recording.report_file, json=json)
     if json:
         console.show_files(pages, json=True)
-    else:
-        for recording in recordings:
-            result = analysis.Result.load(recording.result_file)
-            console.show_line(recording.report_file)
-            console.show_named_lines(app.summary.summarize(result).lines)
-            console.show_remarks(result.provenance.warnings)
     if open_page:
         for page in pages:
             typer.launch(page.resolve().as_uri())
+
+
+def _show_page(recording: Recording, page: Path, *, json: bool) -> None:
+    """Print the path of a page, and the lines about its result; nothing as JSON."""
+    if json:
+        return
+    result = tracekit.pipeline.load_result(recording)
+    console.show_line(page)
+    console.show_named_lines(app.summary.summarize(result).lines)
+    console.show_remarks(result.provenance.warnings)
 
 
 def _show_results(
@@ -334,7 +359,7 @@ def _show_results(
         for recording in recordings:
             if recording.folder not in inputs:
                 app.runs.complete(recording, progress)
-            result = analysis.Result.load(recording.result_file)
+            result = tracekit.pipeline.load_result(recording)
             name = recording.folder.name
             if evidence is not None:
                 results.show_evidence(app.summaries.evidence_of(result, evidence), json=json)

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from tracekit import lab
+from tracekit import lab, pipeline
 from tracekit.analysis import Better, Measurement, Result
 from tracekit.base import (
     Provenance,
@@ -310,7 +310,7 @@ def _read(run: Recording) -> tuple[Provenance, Result | None, str]:
         if run.gputrace.exists():
             return provenance, None, "A GPU frame capture: nothing was timed."
         if run.result_file.exists():
-            result = Result.load(run.result_file)
+            result = pipeline.load_result(run)
             return result.provenance, result, ""
     except TracekitError as error:
         _log.info("A run cannot be read.", exc_info=True)

@@ -14,7 +14,7 @@ from typing import Any, Self, cast
 from tracekit import app, pipeline
 from tracekit.analysis import Result
 from tracekit.base import Recording, RecordingError
-from tracekit.mcp.folders import Folders
+from tracekit.mcp.folders import Folders, ListedRecording
 
 
 @dataclass

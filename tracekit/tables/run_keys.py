@@ -8,7 +8,7 @@ that its tables are read from.
 import os
 from collections.abc import Set as AbstractSet
 from functools import cache
-from hashlib import blake2b
+from hashlib import blake2b, file_digest
 from importlib.util import find_spec
 from operator import attrgetter
 from pathlib import Path
@@ -110,6 +110,38 @@ def _add_line(name: str, status: os.stat_result, lines: list[str]) -> int:
     changed = status.st_ctime_ns
     lines.append(f"{name} {status.st_size} {modified} {changed} {status.st_ino}\n")
     return max(modified, changed)
+
+
+def digest_contents(run: Path, facts: str) -> str:
+    """Return a digest of the files that the tables of a run are read from, and of `facts`.
+
+    A copy of the run has the same one. Raise OSError if a file cannot be read.
+    """
+    content = blake2b(facts.encode(), digest_size=16)
+    exports = run / "exports"
+    note = DirectNote.read(exports)
+    folders = [exports]
+    if note is not None:
+        folders.append(note.path(exports))
+    for top in folders:
+        for place, folder_names, names in os.walk(top):
+            folder_names.sort()
+            for name in sorted(names):
+                file = Path(place, name)
+                with file.open("rb") as opened:
+                    digest = file_digest(opened, "blake2b").hexdigest()
+                line = f"{file.relative_to(top)} {digest}\n"
+                content.update(line.encode(errors="surrogateescape"))
+    return content.hexdigest()
+
+
+def lacks_sources(run: Path) -> bool:
+    """Tell whether exports of a run were pruned, or the bundle that it reads is gone."""
+    exports = run / "exports"
+    if (exports / PRUNED_NOTE).exists():
+        return True
+    note = DirectNote.read(exports)
+    return note is not None and not note.path(exports).exists()
 
 
 @cache

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tracekit import analysis
+from tracekit import analysis, pipeline
 from tracekit.base import Provenance, Recording, RecordingError
 from tracekit.fleet.query.database import text, texts
 from tracekit.fleet.query.sources import AskedBatch, AskedRun
@@ -104,7 +104,7 @@ def rows_of(name: str, recording: Recording) -> list[Cells]:
         raise RecordingError("it is not analyzed", hint="`tracekit analyze RUN` does it.")
     if name == "runs":
         return [_run(recording, provenance)]
-    return _rows_of_result(name, analysis.Result.load(recording.result_file))
+    return _rows_of_result(name, pipeline.load_result(recording))
 
 
 def _rows_of_result(name: str, result: Result) -> list[Cells]:
