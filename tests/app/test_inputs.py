@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -165,8 +167,32 @@ def test_the_name_of_a_page_is_refused_as_a_folder(
     bundle: Path, tracekit: Any, tmp_path: Path
 ) -> None:
     page = tmp_path / "page.html"
-    assert_error(tracekit("report", bundle, "--output", page), 2, "the name of a page")
+    assert_error(tracekit("analyze", bundle, "--output", page), 2, "the name of a page")
     assert not page.exists()
+
+
+def test_a_page_can_be_written_elsewhere_without_a_change_of_the_run(
+    bundle: Path, exports: Path, tracekit: Any, tmp_path: Path
+) -> None:
+    run = tmp_path / "mine-run"
+    assert tracekit("analyze", bundle).code == 0
+    for source in (run, exports):
+        before = list_files(tmp_path)
+        page = tmp_path / f"{source.name}.html"
+        written = tracekit("report", source, "--output", page)
+        assert written.out.splitlines()[0] == str(page), written.err
+        assert page.read_text().startswith("<!doctype html>")
+        new_files = set(list_files(tmp_path)) - set(before)
+        assert {file for file in new_files if "/tables/" not in file} == {str(page)}
+    assert not (run / "report.html").exists()
+
+
+def test_two_processes_that_want_one_run_share_it(bundle: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tracekit", "analyze", str(bundle)]
+    both = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    errors = [process.communicate(timeout=120)[1] for process in both]
+    assert [process.returncode for process in both] == [0, 0], errors
+    assert sorted(path.name for path in tmp_path.glob("*-run*")) == ["mine-run"]
 
 
 def test_nothing_is_written_into_a_bundle(bundle: Path, tracekit: Any, intervals_xml: Xml) -> None:

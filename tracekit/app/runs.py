@@ -20,6 +20,7 @@ from tracekit.base import (
     documents,
     files,
     outputs,
+    system,
     unpacking,
 )
 from tracekit.record import Progress, quiet
@@ -117,6 +118,13 @@ def _keep_run(
 ) -> Recording:
     if source.kind == "run":
         return choose_again(Recording(source.paths[0]), choices)
+    with system.locked_folder(source.place):  # another process may make the same run
+        return _find_or_keep_run(source, output, choices, progress)
+
+
+def _find_or_keep_run(
+    source: Source, output: Path | None, choices: InputChoices, progress: Progress
+) -> Recording:
     note = _InputNote(tuple(str(path.resolve()) for path in source.paths), source.stamp())
     recording = Recording(output or _find_folder(source, note))
     old_note = _read_note(recording)

@@ -80,11 +80,12 @@ def kill_all(pid: int, number: int) -> None:
 
 @contextmanager
 def locked_folder(folder: Path) -> Generator[None]:
-    """Lock a folder against other callers, if the system and its file system can."""
-    if _fcntl is None:
+    """Wait for the lock of a folder, and hold it, if the system and its file system can."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except PermissionError:  # also that of a system on which folders cannot be opened
         yield
         return
-    handle = os.open(folder, os.O_RDONLY)
     try:
         with suppress(OSError):  # some file systems have no locks
             flock(handle, EXCLUSIVE)
