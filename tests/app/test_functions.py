@@ -53,6 +53,17 @@ def test_a_report_an_analysis_and_a_query_take_the_input(bundle: Path) -> None:
     assert tracekit.query("select count(*) as n from gpu_intervals", run)["n"].tolist() == [4]
 
 
+def test_a_query_of_a_folder_finds_its_runs_its_bundles_and_its_exports(
+    bundle: Path, intervals_xml: Xml
+) -> None:
+    folder = bundle.parent
+    tracekit.report(bundle)
+    (folder / "metal-gpu-intervals.xml").write_text(intervals_xml(ROWS))
+    frame = tracekit.query("select run_path from runs order by run_path", folder)
+    places = [folder, folder / "mine-run", bundle]
+    assert frame["run_path"].tolist() == [str(place) for place in places]
+
+
 def test_exports_named_together_are_one_recording(
     tmp_path: Path, toc_xml: Xml, intervals_xml: Xml
 ) -> None:

@@ -1,11 +1,13 @@
 """Recordings by name: only those in the folders, and none that leads outside."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tracekit import pipeline
 from tracekit.base.errors import InputError, RecordingError, UsageError
 from tracekit.mcp.folders import Folders
 from tracekit.mcp.session import Session
@@ -107,3 +109,23 @@ def test_a_run_without_a_result_is_not_written_into(recordings: Path, tmp_path: 
     ):
         opened.open_analyzed("in/run")
     assert not (tmp_path / "in" / "run" / "result.json").exists()
+
+
+def test_loose_exports_do_not_hide_the_recordings_next_to_them(
+    recordings: Path, tmp_path: Path, intervals_xml: Callable[..., str]
+) -> None:
+    mixed = tmp_path / "mixed"
+    shutil.copytree(recordings, mixed)
+    (mixed / "metal-gpu-intervals.xml").write_text(intervals_xml([(0, 10, 7, "python3")]))
+    (mixed / "batch" / "results").mkdir(parents=True)
+    (mixed / "batch" / "results" / "1.parquet").write_bytes(b"PAR1")
+    folders = Folders.of_paths([mixed])
+    assert [(entry.name, entry.kind) for entry in folders.list_recordings()] == [
+        ("mixed", "exports"),
+        ("mixed/run", "run"),
+        ("mixed/small.trace", "bundle"),
+    ]
+    with Session(folders) as session:
+        assert session.open_run("mixed/run").folder == mixed / "run"
+        tables = pipeline.tables_of(session.open_run("mixed"))
+        assert list(tables["gpu_intervals"]["duration"]) == [10]

@@ -346,25 +346,37 @@ def comparing(paths: Sequence[Path], progress: Progress = quiet) -> Generator[li
 @contextmanager
 def asking(
     paths: Sequence[Path], choices: InputChoices = AS_RECORDED, progress: Progress = quiet
-) -> Generator[list[Path]]:
-    """Yield paths as a query takes them, as long as the block lasts.
+) -> Generator[dict[Path, Path]]:
+    """Yield paths as a query takes them, each with that to show for it, as long as the block lasts.
 
     Runs, bundles, batches and folders of these stay as they are. Exports, and zip files that hold
     no bundle, become runs, as `reading` makes them. Raises the errors of `reading`.
     """
-    as_they_are: list[Path] = []
     other_paths: list[Path] = []
+    asked_paths: dict[Path, Path] = {}
     for path in paths:
-        if _can_be_asked(path):
-            as_they_are.append(path)
-        else:
+        is_whole = _can_be_asked(path)
+        if not is_whole:
             other_paths.append(path)
+        if is_whole or path.is_dir():  # with the recordings next to its exports
+            asked_paths[path] = path
     if not other_paths:
-        yield as_they_are
+        yield asked_paths
         return
-    with reading(other_paths, choices, progress) as recordings:
-        folders = [recording.folder for recording in recordings]
-        yield [*as_they_are, *folders]
+    with tempfile.TemporaryDirectory(prefix="tracekit-") as temporary:
+        for number, source in enumerate(find_sources(other_paths)):
+            first_path = source.paths[0]
+            if source.kind in {"bundle", "packed bundle"} and first_path not in other_paths:
+                continue  # the query finds it in its folder
+            folder = Path(temporary) / str(number) / source.name
+            recording = find_or_make_run(source, folder, choices, progress)
+            if recording.folder != folder:
+                asked_paths[recording.folder] = recording.folder
+            elif first_path.parent in other_paths:
+                asked_paths[folder] = first_path.parent
+            else:
+                asked_paths[folder] = first_path
+        yield asked_paths
 
 
 def _can_be_asked(path: Path) -> bool:

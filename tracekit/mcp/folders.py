@@ -121,8 +121,7 @@ def _find_recordings(folder: Path, depth: int) -> Iterator[tuple[Path, str]]:
     kind = _kind_of(folder)
     if kind:
         yield folder, kind
-        return
-    if depth == _DEEPEST:
+    if kind in {"run", "bundle"} or depth == _DEEPEST or _is_batch(folder):
         return
     try:
         children = sorted(folder.iterdir())
@@ -146,6 +145,11 @@ def _kind_of(folder: Path) -> str:
     if exports.export_files(folder):
         return "exports"
     return ""
+
+
+def _is_batch(folder: Path) -> bool:
+    """Tell whether a folder is that of a batch, whose rows are not exports."""
+    return any((folder / "results").glob("*.parquet"))
 
 
 def _make_unique(name: str, taken_names: set[str]) -> str:

@@ -68,7 +68,7 @@ class Session:
         entry = self.folders.find(name)
         if entry.kind == "run":
             return Recording(entry.path)
-        source = app.runs.only_source([entry.path])
+        source = _find_source(entry)
         for path in source.paths:
             self.folders.require_inside(path)
         key = (entry.path, source.stamp())
@@ -89,10 +89,20 @@ class Session:
         """
         recording = self.open_run(name)
         if recording.result_file.exists():
-            return recording, Result.load(recording.result_file)
+            return recording, pipeline.load_result(recording)
         if not recording.folder.is_relative_to(Path(self._home.name)):
             raise RecordingError(
                 f"{name} is not analyzed yet, and this server writes into no run.",
                 hint="The person can run `tracekit analyze` on it.",
             )
         return recording, pipeline.analyze(recording)
+
+
+def _find_source(entry: ListedRecording) -> app.runs.Source:
+    """Return the recording of an entry; of a folder of exports, not the bundles next to them."""
+    if entry.kind == "exports":
+        sources = app.runs.find_sources([entry.path])
+        exports = [source for source in sources if source.kind == "exports"]
+        if len(exports) == 1:
+            return exports[0]
+    return app.runs.only_source([entry.path])

@@ -102,7 +102,7 @@ def test_a_bundle_that_cannot_be_imported_is_tried_once(tmp_path: Path) -> None:
     bundle.mkdir()
     opener = Opener(tmp_path / "workshop")
     with pytest.raises(TracekitError) as first_error:
-        opener.open_run(AskedRun("x", bundle))
+        opener.open_run(AskedRun("x", bundle, bundle))
     with pytest.raises(TracekitError) as again:
-        opener.open_run(AskedRun("x", bundle))
+        opener.open_run(AskedRun("x", bundle, bundle))
     assert again.value is first_error.value

@@ -2,7 +2,7 @@
 
 import re
 import tempfile
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -57,13 +57,15 @@ def require_question(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
 @contextmanager
 def ask_runs(
     sql: str,
-    paths: Sequence[Path],
+    paths: Sequence[Path] | Mapping[Path, Path],
     progress: Progress = quiet,
     number: int | None = None,
     *,
     time_limit: float | None = None,
 ) -> Generator[tuple[QueryResult, tuple[str, ...]]]:
     """Ask all runs, batches and bundles below paths, by default those in `bench/traces`.
+
+    A mapping gives the path that is shown instead of a run's own.
 
     Yield the answer, whose rows can be read as long as the context lasts, and its omissions. Tables
     that the question names are made first, and `progress` is called with each table and run. Of a

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -36,15 +36,19 @@ _ZIPPED = (".trace.zip", ".gputrace.zip")
 
 @dataclass(frozen=True)
 class AskedRun:
-    """A run's folder, or a bundle that is still to be imported; `name` is unique."""
+    """A run's folder, or a bundle that is still to be imported; `name` is unique.
+
+    `origin` is the path that a user knows it by.
+    """
 
     name: str
     path: Path
+    origin: Path
 
     @property
     def place(self) -> str:
-        """Its path as text."""
-        return base_files.legible(str(self.path))
+        """Its origin as text."""
+        return base_files.legible(str(self.origin))
 
     @property
     def is_bundle(self) -> bool:
@@ -118,13 +122,14 @@ class Sources:
             yield run
 
 
-def sources(paths: Sequence[Path]) -> Sources:
+def sources(paths: Sequence[Path] | Mapping[Path, Path]) -> Sources:
     """Find the runs, bundles and batches that paths are or hold, each once.
 
     A folder is searched to its depths, but neither below runs, bundles and batches nor through
-    links to folders.
+    links to folders. A mapping gives the path that is shown instead of a run's own.
     """
-    searched_paths = paths or [DEFAULT]
+    origins = paths if isinstance(paths, Mapping) else {}
+    searched_paths = list(paths) or [DEFAULT]
     places = _find_places(searched_paths)
     if not places:
         raise RecordingError(
@@ -139,7 +144,7 @@ def sources(paths: Sequence[Path]) -> Sources:
         else:
             runs.append(path)
     names = iter(_names([*runs, *batches]))
-    asked_runs = [AskedRun(next(names), path) for path in runs]
+    asked_runs = [AskedRun(next(names), path, origins.get(path, path)) for path in runs]
     asked_batches: list[AskedBatch] = []
     for path in batches:
         name = next(names)

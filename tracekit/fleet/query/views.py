@@ -462,7 +462,9 @@ def _repeat(value: str, count: int) -> pa.DictionaryArray:
 
 
 def listing(
-    paths: Sequence[Path], progress: Progress = quiet, number: int | None = None
+    paths: Sequence[Path] | Mapping[Path, Path],
+    progress: Progress = quiet,
+    number: int | None = None,
 ) -> tuple[list[View], tuple[str, ...]]:
     """List the tables of all runs, bundles and batches below paths; nothing is made.
 
