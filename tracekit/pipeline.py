@@ -4,6 +4,7 @@ A stage uses the other rooms by their faces, so that it imports those parts alon
 """
 
 import logging
+import shlex
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -121,6 +122,9 @@ def record(plan: "Plan", progress: Progress = quiet) -> Recording:
             raise KeyboardInterrupt("recording was stopped early")
         if recorded.failure:
             hint = recorded.hint or stages.resume(recording, "record")
+            if recorded.has_crashed and plan.command:
+                search = f"tracekit doctor --symptom crash -- {shlex.join(plan.command)}"
+                hint = f"`{search}` looks for the cause. {hint}"
             raise ToolError(recorded.failure, hint=hint)
     return recording
 

@@ -105,3 +105,13 @@ def test_a_program_for_another_system_is_refused(home: Path, tracekit: Any) -> N
     for name in ("./mac-program", "./mac-universal"):
         result = tracekit("capture", "--recorder", "host", "--output", home / "run", "--", name)
         assert_error(result, 2, f"{name} cannot be started: it is a program for macOS.")
+
+
+def test_a_program_that_crashed_has_the_search_for_its_cause_in_the_hint(
+    home: Path, tracekit: Any
+) -> None:
+    program = ("sh", "-c", "kill -SEGV $$")
+    result = tracekit("capture", "--recorder", "host", "--output", home / "run", "--", *program)
+    assert_error(result, 3, "sh ended with signal SIGSEGV.")
+    hint = "`tracekit doctor --symptom crash -- sh -c 'kill -SEGV $$'` looks for the cause. Go on"
+    assert hint in result.err

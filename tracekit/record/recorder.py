@@ -146,6 +146,7 @@ class FinishedRecording:
     overhead: Overhead | None = None
     interrupted: bool = False  # a person or the system asked to stop; the recording is kept
     failure: str = ""  # why the recording cannot count as whole; empty if it can
+    has_crashed: bool = False  # the program that was started ended by a signal
     hint: str = ""  # the remedy, if the workload gives one
     used: Used | None = None  # the recorder's choices; None for the host recorder
     is_silent: bool = False  # a workload of ours did nothing while it was recorded

@@ -80,6 +80,22 @@ def test_a_failure_is_one_sentence() -> None:
         assert ending_facts == (failure, interrupted), (end, status, report)
 
 
+@pytest.mark.parametrize(
+    ("end", "status", "has_crashed"),
+    [
+        (End.EXITED, -11, True),
+        (End.EXITED, 139, True),
+        (End.EXITED, 3, False),
+        (End.EXITED, 0, False),
+        (End.KILLED, -9, False),
+    ],
+)
+def test_a_program_that_a_signal_ended_has_crashed(
+    end: End, status: int, has_crashed: bool
+) -> None:
+    assert host.summarize_recording(ending(end, status), None).has_crashed is has_crashed
+
+
 def test_last_words_advice_and_warnings_are_handed_on() -> None:
     outcome = host.summarize_recording(ending(End.EXITED, 3, "no room"), None)
     assert outcome.failure == "python ended with exit code 3. Its last words: no room"

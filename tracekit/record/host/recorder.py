@@ -295,9 +295,15 @@ def summarize_recording(
         overhead=recording_overhead,
         interrupted=_is_interrupted(ending, report),
         failure=_failure(ending, report),
+        has_crashed=_has_crashed(ending),
         hint=hint,
         warnings=_warnings(ending, report),
     )
+
+
+def _has_crashed(ending: Ending) -> bool:
+    status_words = processes.exit_words(ending.session.exit_status)
+    return ending.end is End.EXITED and not ending.stopped and status_words.startswith("signal")
 
 
 def _is_interrupted(ending: Ending, report: workload_journal.WorkloadReport | None) -> bool:

@@ -156,6 +156,7 @@ class XctraceRecorder:
             interrupted=ending.interrupted or not is_checked,
             clock=align(run.start_date, report.anchors if report else ()),
             failure=failure,
+            has_crashed=run.termination_reason.startswith("signal"),
             hint=_choose_hint(target, attempt, report) if failure else "",
             is_silent=_is_silent(target, report),
             used=_describe_used(job.request, selection, run, launched=launched),
