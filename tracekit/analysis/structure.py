@@ -27,6 +27,8 @@ _MOSTLY = 0.6  # share of the groups that also have similar pauses after them
 _CLEARER = 0.15  # share by which a longer row must be more alike than single groups
 _WITHIN = 0.25  # share by which device times of similar groups may differ
 _APART = 3.0  # ratio of a pause that splits to one that does not
+_SOMEWHAT = 1.5  # the same of pauses that split if nothing else does
+_SEVERAL = 0.5  # share of the pauses that are longer in groups of two command buffers and more
 _BRIEF = 10_000  # ns: shorter pauses count as none
 _LONGEST = 256  # groups of one iteration
 _SAMPLE = 8192  # groups in which the length of a row is searched
@@ -220,16 +222,25 @@ def _find_inner_splits(groups: _BufferGroups, first_groups: Places, pieces: Time
 
 
 def _splits(pauses: Times, drained: Flags) -> Iterator[Flags]:
-    """Yield the ways to split command buffers: by long pauses, by waits, not at all."""
+    """Yield the ways to split command buffers: by long pauses, by waits, not at all.
+
+    The last one is by pauses that are only somewhat longer than the others.
+    """
     ordered = np.sort(pauses + _BRIEF)
     all_ratios = ordered[1:] / ordered[:-1]
     ratios = all_ratios[: max(0, ordered.size - FEWEST)]
-    if ratios.size and ratios.max() >= _APART:
+    ratio = float(np.max(ratios, initial=0.0))
+    are_longer = np.zeros(pauses.size, bool)
+    if ratio >= _SOMEWHAT:
         longest_pause = ordered[int(np.argmax(ratios))]
-        yield pauses + _BRIEF > longest_pause
+        are_longer = pauses + _BRIEF > longest_pause
+    if ratio >= _APART:
+        yield are_longer
     if drained.sum() >= FEWEST:
         yield drained
     yield np.zeros(pauses.size, bool)
+    if ratio < _APART and 0 < are_longer.mean() <= _SEVERAL:
+        yield are_longer
 
 
 def _iterations(groups: _BufferGroups) -> tuple[Places, int]:

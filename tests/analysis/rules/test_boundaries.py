@@ -270,3 +270,29 @@ def test_of_two_runs_the_longer_one_repeats() -> None:
     repetition = repeating(pd.DataFrame({**times, "busy": MS, "encoders": pieces}))
     assert repetition is not None
     assert repetition.starts.tolist() == moments[-50:].tolist()
+
+
+def make_timeline(pauses: np.ndarray) -> pd.DataFrame:
+    """Make command buffers of 40 µs each, begun so many ns after the commit of the one before."""
+    commits = np.cumsum(np.append(0, pauses.astype(np.int64)))
+    times = {
+        "encoding_start": commits,
+        "committed": commits,
+        "started": commits + 30 * US,
+        "ended": commits + 70 * US,
+        "completed": commits + 900 * US,
+    }
+    return pd.DataFrame({**times, "busy": 40 * US, "encoders": 1})
+
+
+def test_pauses_that_are_somewhat_longer_divide_equal_command_buffers() -> None:
+    noise = np.random.default_rng(1)
+    waits = np.tile([100, 100, 100, 100, 100, 300], 100) * US
+    timeline = make_timeline(waits * noise.uniform(0.9, 1.1, waits.size))
+    repetition = repeating(timeline)
+    assert repetition is not None
+    assert (len(repetition), repetition.groups) == (100, 1)
+    assert repetition.starts.tolist() == timeline["committed"][:-1:6].tolist()
+    for seed in range(20):
+        around_100 = np.random.default_rng(seed).normal(100 * US, 20 * US, 600)
+        assert repeating(make_timeline(around_100)) is None, seed
