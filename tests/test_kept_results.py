@@ -192,7 +192,7 @@ def test_readers_report_that_a_result_may_not_be_that_of_its_files(
     assert doubts_of(tracekit.open(recording.folder).result) == []
     change(recording)
     content = recording.result_file.read_bytes()
-    hint = f"; `tracekit analyze {recording.folder}` makes it again."
+    hint = "; `tracekit analyze run` makes it again."
     assert doubts_of(tracekit.open(recording.folder).result) == [f"{words}{hint}"]
     for _ in range(2):  # the second time from kept rows
         with losses.collecting() as ledger:

@@ -242,7 +242,8 @@ def doubt_result(recording: Recording, result: "Result") -> str:
 
     If files that it was made of were pruned, or their bundle is gone, it is that which was written.
     """
-    file = f"{recording.folder.name}/{recording.result_file.name}"
+    name = Path(recording.folder.resolve().name)  # pages show it, and no path of a user
+    file = name / recording.result_file.name
     note = _read_note(recording)
     if note is None:
         reason = f"Nothing shows that {file} was made of the files of its run"
@@ -254,8 +255,7 @@ def doubt_result(recording: Recording, result: "Result") -> str:
         reason = f"{file} is older than the files of its run"
     if lacks_sources(recording):
         return f"{reason}, which cannot be analyzed again."
-    command = f"tracekit analyze {files.quote_path(recording.folder)}"
-    return f"{reason}; `{command}` makes it again."
+    return f"{reason}; `tracekit analyze {files.quote_path(name)}` makes it again."
 
 
 def lacks_sources(recording: Recording) -> bool:

@@ -76,5 +76,5 @@ def test_a_damaged_table_is_read_once_for_all_that_is_made_of_it(
     with files_opened() as opened:
         result = tracekit("analyze", tmp_path / "run")
     assert "bulkstore cannot be inflated" in result.out, result.err
-    # Once for its rows, once for the digest that names what is kept of it.
-    assert opened[str(tmp_path / "run/recording.trace" / file.relative_to(bundle))] == 2
+    # For its rows, for the digest that names what is kept of it, and for that of its run.
+    assert opened[str(tmp_path / "run/recording.trace" / file.relative_to(bundle))] == 3

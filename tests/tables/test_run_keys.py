@@ -1,11 +1,13 @@
 """Keys of runs: they change with each file that counts, and are empty where that is not certain."""
 
 import json
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 
-from tracekit.tables.run_keys import RESULT_NOTE, RESULTS, make_run_key
+from tracekit.tables.run_keys import RESULT_NOTE, RESULTS, digest_contents, make_run_key
 
 pytestmark = pytest.mark.usefixtures("an_hour_later")
 
@@ -63,3 +65,22 @@ def test_the_bundle_that_is_read_counts_and_no_other_link(run: Path) -> None:
 
 def test_a_folder_that_is_gone_has_no_key(tmp_path: Path) -> None:
     assert not key_of(tmp_path / "nothing")
+
+
+def test_a_copy_has_the_same_contents_until_a_file_changes(run: Path, tmp_path: Path) -> None:
+    large_file = run / "exports" / "large.xml"
+    large_file.touch()
+    os.truncate(large_file, 70_000_000)
+    contents = digest_contents(run, "facts")
+    assert digest_contents(run, "other facts") != contents
+    copy = tmp_path / "copy"
+    shutil.copytree(run, copy)
+    assert digest_contents(copy, "facts") == contents
+    (copy / "result.json").write_text("another result")
+    assert digest_contents(copy, "facts") == contents
+    os.utime(copy / "exports" / "gpu.xml")
+    assert digest_contents(copy, "facts") == contents
+    os.utime(copy / "exports" / "large.xml", ns=(0, 0))
+    assert digest_contents(copy, "facts") != contents
+    (run / "exports" / "gpu.xml").write_text("exports/gpu.xmm")
+    assert digest_contents(run, "facts") != contents

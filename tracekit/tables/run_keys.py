@@ -8,7 +8,7 @@ that its tables are read from.
 import os
 from collections.abc import Set as AbstractSet
 from functools import cache
-from hashlib import blake2b, file_digest
+from hashlib import blake2b
 from importlib.util import find_spec
 from operator import attrgetter
 from pathlib import Path
@@ -22,6 +22,7 @@ _PACKAGE = Path(tracekit.__file__).parent
 _READERS = ("lxml", "numpy", "pandas", "pyarrow")
 """The libraries that tables and numbers are made with."""
 _KEPT_TABLES = "tables"
+_LARGE = 1 << 26  # bytes
 RESULT_NOTE = "result-key.json"
 """A file among the kept tables of a run that none of them is made of."""
 MEASURES_NOTE = ".measures.json"
@@ -115,7 +116,8 @@ def _add_line(name: str, status: os.stat_result, lines: list[str]) -> int:
 def digest_contents(run: Path, facts: str) -> str:
     """Return a digest of the files that the tables of a run are read from, and of `facts`.
 
-    A copy of the run has the same one. Raise OSError if a file cannot be read.
+    A copy of the run has the same one. Of large files, which would take long, size and time of
+    change count. Raise OSError if a file cannot be read.
     """
     content = blake2b(facts.encode(), digest_size=16)
     exports = run / "exports"
@@ -128,8 +130,11 @@ def digest_contents(run: Path, facts: str) -> str:
             folder_names.sort()
             for name in sorted(names):
                 file = Path(place, name)
-                with file.open("rb") as opened:
-                    digest = file_digest(opened, "blake2b").hexdigest()
+                status = file.stat()
+                if status.st_size > _LARGE:
+                    digest = f"{status.st_size} {status.st_mtime_ns}"
+                else:
+                    digest = blake2b(file.read_bytes()).hexdigest()
                 line = f"{file.relative_to(top)} {digest}\n"
                 content.update(line.encode(errors="surrogateescape"))
     return content.hexdigest()
