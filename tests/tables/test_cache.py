@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 
 from bundle_writer import Process, write_bundle
+from nobody import folder_of_nobody
 from small_bundle import PYTHON, SERVER, intervals, ticks
 from tracekit.base import stamps
 from tracekit.base.errors import InputError
@@ -231,6 +232,23 @@ def test_an_unwritable_folder_is_not_an_error(table: Path, tmp_path: Path) -> No
     flat_table = load_or_read(tmp_path / "file", table, "samples")
     assert isinstance(flat_table, Flat)
     assert len(flat_table.frame) == 2
+
+
+@pytest.mark.usefixtures("later")
+def test_tables_that_were_kept_are_read_from_a_folder_that_cannot_be_written(table: Path) -> None:
+    content = table.read_bytes()
+    with folder_of_nobody() as folder:
+        export = folder / "samples.xml"
+        export.write_bytes(content)
+        cache = folder / "kept"
+        first_path = load_kept(cache, export).path
+        (folder / "copy.xml").write_bytes(content)
+        (folder / "copy.xml").replace(export)  # with another stamp, which cannot be noted
+        cache.chmod(0o500)
+        try:
+            assert load_kept(cache, export).path == first_path
+        finally:
+            cache.chmod(0o700)
 
 
 def test_warnings_of_the_reader_are_kept(table: Path, cache: Path) -> None:

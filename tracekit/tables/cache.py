@@ -21,7 +21,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Collection, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -282,7 +282,8 @@ class _CachePlace:
         export = lasting(stamped)
         fresh_note = replace(note, export=export, file=lasting(stamp(file)))
         if fresh_note != note:
-            documents.save(note_path(file), fresh_note)
+            with suppress(OSError, RecordingError):  # in a folder that cannot be written
+                documents.save(note_path(file), fresh_note)
         return CachedTable(file, note)
 
     def load_remaining(self, removed: PrunedExport) -> CachedTable:
