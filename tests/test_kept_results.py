@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-import tracekit
 from tracekit import app, pipeline
 from tracekit.analysis.result import Result
 from tracekit.base import stamps
@@ -189,11 +188,11 @@ CHANGES = [
 def test_readers_report_that_a_result_may_not_be_that_of_its_files(
     recording: Recording, change: Callable[[Recording], None], words: str
 ) -> None:
-    assert doubts_of(tracekit.open(recording.folder).result) == []
+    assert doubts_of(app.functions.open(recording.folder).result) == []
     change(recording)
     content = recording.result_file.read_bytes()
     hint = "; `tracekit analyze run` makes it again."
-    assert doubts_of(tracekit.open(recording.folder).result) == [f"{words}{hint}"]
+    assert doubts_of(app.functions.open(recording.folder).result) == [f"{words}{hint}"]
     for _ in range(2):  # the second time from kept rows
         with losses.collecting() as ledger:
             app.functions.query("FROM metrics", recording.folder)
@@ -248,3 +247,13 @@ def test_a_run_whose_exports_were_pruned_keeps_its_result(recording: Recording) 
     assert words in app.runs.write_page(recording).read_text()
     result = app.functions.open(recording.folder).result
     assert doubts_of(result) == [f"{words}, which cannot be analyzed again."]
+
+
+def test_a_conversion_reports_findings_that_are_not_of_the_files(
+    recording: Recording, tracekit: Callable[..., Any]
+) -> None:
+    lengthen_an_interval(recording)
+    words = "run/result.json is older than the files of its run"
+    for form, is_reported in (("chrome", True), ("csv", False)):
+        converted = tracekit("convert", recording.folder, "--to", form)
+        assert (converted.code, words in converted.err) == (0, is_reported), form

@@ -1,6 +1,7 @@
 """`convert`: an export or a bundle as flat tables, a run in formats of other programs."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -8,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 import tracekit
-from tracekit import app, interop, tables
-from tracekit.base import Recording, UsageError, outputs
+from tracekit import analysis, app, interop, tables
+from tracekit.base import Recording, TracekitError, UsageError, outputs
 from tracekit.cli import console, options
 from tracekit.cli.options import argument, option
 
@@ -198,5 +199,12 @@ def _write_run(
     redact = str
     if not how.no_redact:
         redact = tracekit.pipeline.redaction_of(recording)
-    files = interop.convert_run(recording, run_tables, how.to, output, redact, force=how.force)
+    findings: tuple[analysis.Finding, ...] = ()
+    form = interop.FORMATS.get(how.to)
+    if form is not None and form.write is not None:
+        with suppress(TracekitError):
+            findings = tracekit.pipeline.load_result(recording).findings
+    files = interop.convert_run(
+        recording, run_tables, how.to, output, redact, findings=findings, force=how.force
+    )
     console.show_files(files, run_tables.of_runs, json=how.json)

@@ -1,12 +1,12 @@
 """One run into one of the formats that other programs read."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from tracekit.analysis import Finding, Result
+from tracekit.analysis import Finding
 from tracekit.base import Recording, TracekitError, UsageError, distribution, outputs, require
 from tracekit.base import files as base_files
 from tracekit.interop.chrome import write_chrome
@@ -60,14 +60,15 @@ def convert_run(
     output: Path | None,
     redact: Redact,
     *,
+    findings: tuple[Finding, ...] = (),
     force: bool = False,
 ) -> list[Path]:
     """Write a run in a format of `FORMATS` into a file, or a folder with a file for each table.
 
     Return the files; tables that could not be read are reported as losses. By default the place
-    is `convert/NAME` in the run's folder. `redact` removes private names from a text; tables that
-    become files are written as they are. Files that tracekit did not make are replaced only with
-    `force`.
+    is `convert/NAME` in the run's folder. `findings` become a track. `redact` removes private names
+    from a text; tables that become files are written as they are. Files that tracekit did not make
+    are replaced only with `force`.
 
     Raises:
         UsageError: There is no such format, or an existing file must not be replaced.
@@ -87,9 +88,6 @@ def convert_run(
         with _claim_files(files.values(), recording, output, force=force):
             return _each_table(tables, files)
     path = output or recording.folder / "convert" / f"{name}{form.suffix}"
-    findings: tuple[Finding, ...] = ()
-    with suppress(TracekitError):
-        findings = Result.load(recording.result_file).findings
     with _claim_files([path], recording, output, force=force), base_files.replacing(path) as file:
         if to == _STEPS:
             write_step_costs(tables, recording.provenance(), file)
