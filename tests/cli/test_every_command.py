@@ -90,7 +90,10 @@ def test_a_command_works_for_any_user_name(
     monkeypatch.setenv("LOGNAME", word)
     monkeypatch.setattr("socket.gethostname", lambda: word)
     result = tracekit(*world.words(name))
-    assert result.code in ({0, 2, 3, 4} if name in NO_TOOL else {0}), result.err
+    codes = {0, 2, 3, 4} if name in NO_TOOL else {0}
+    if name == "gate of runs":
+        codes = {4}  # so small runs show no spread
+    assert result.code in codes, result.err
     assert world.leftovers() == []
     if output_of(name):
         assert (world.output_folder / output_of(name).lower()).exists()
