@@ -40,7 +40,7 @@ WORDS: dict[Callable[[Any], Any], dict[Any, Any]] = {
         "2026-03-30T20:49:19": "2026-03-30 20:49:19", "yesterday": "yesterday", "": "",
     },
     units.span: {
-        0.4: "0 s", 45: "45 s", 59.4: "59 s", 59.6: "1 min", 60: "1 min", 3600: "1 h 0 min",
+        0: "0 s", 0.1: "0.1 s", 0.25: "0.25 s", 45: "45 s", 59.4: "59 s", 59.6: "1 min", 60: "1 min", 3600: "1 h 0 min",
         7530: "2 h 6 min",
     },
     units.age: {

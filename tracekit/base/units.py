@@ -28,7 +28,9 @@ def duration(nanoseconds: Number) -> str:
 
 
 def span(seconds: float) -> str:
-    """Return a length of time as people plan it: "45 s", "3 min", "2 h 5 min"."""
+    """Return a length of time as people plan it: "0.1 s", "45 s", "3 min", "2 h 5 min"."""
+    if seconds < 1:
+        return f"{seconds:.2g} s"
     if round(seconds) < _MINUTE:
         return f"{round(seconds)} s"
     hours, minutes = divmod(round(seconds / _MINUTE), 60)
