@@ -49,8 +49,11 @@ def flock(handle: int, how: int) -> None:
 
 
 def choose_input() -> int:
-    """Return the descriptor of our standard input, or that of an empty one if ours is closed."""
-    return DEVNULL if sys.__stdin__ is None else 0
+    """Return the descriptor of our standard input, or of an empty one for a terminal or none.
+
+    A program in a session of its own would read a terminal's lines in place of the user's shell.
+    """
+    return DEVNULL if sys.__stdin__ is None or os.isatty(0) else 0
 
 
 def refuse_input(reason: str) -> None:

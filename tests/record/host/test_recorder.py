@@ -221,6 +221,18 @@ print(time.process_time_ns(), flush=True)
 open(sys.argv[1]).read()
 """
 LARGE = 64_000_000
+CROWD = """import os, signal, sys
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # so that no parent counts an ended child
+read_end, write_end = os.pipe()
+for _ in range(20):
+    if not os.fork():
+        os.close(write_end)
+        os.read(read_end, 1)
+        os._exit(0)
+for _ in range(2):
+    print(os.spawnv(os.P_NOWAIT, sys.executable, [sys.executable, *sys.argv[1:]]), flush=True)
+    os.read(0, 1)
+"""
 
 
 @pytest.fixture
@@ -247,6 +259,33 @@ def test_processes_that_a_program_starts_count(tmp_path: Path, gate: Path) -> No
     assert worked <= with_child.cpu <= without_child.cpu
     assert without_child.memory < LARGE < with_child.memory
     assert (without_child.threads, with_child.threads) == (1, 2)
+
+
+def test_an_ended_process_that_nobody_waits_for_counts_beside_many(
+    tmp_path: Path, gate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_sampler, "_LISTING", math.inf)  # list the processes at each sample
+    argv = (sys.executable, "-c", CROWD, "-c", WORK, str(gate))
+    pipe = subprocess.PIPE
+    with subprocess.Popen(argv, stdin=pipe, stdout=pipe, text=True, bufsize=1) as program:
+        assert program.stdin is not None
+        assert program.stdout is not None
+        with closing(Sampler(program.pid, tmp_path / "samples.jsonl")) as sampler:
+            first_pid = int(program.stdout.readline())
+            program.stdout.readline()
+            sampler.take()
+            gate.write_text("")
+            until_gone(first_pid)
+            sampler.take()
+            program.stdin.write("\n")
+            program.stdout.readline()
+            worked = int(program.stdout.readline())
+            sampler.take()
+            gate.write_text("")
+        program.kill()
+    first_sample, ended, second_sample = read_samples(tmp_path / "samples.jsonl")
+    assert ended.memory < first_sample.memory - LARGE // 2
+    assert first_sample.cpu + worked <= second_sample.cpu
 
 
 def test_a_process_whose_parent_ended_counts_on(
@@ -545,6 +584,18 @@ def test_a_command_is_sampled_and_its_leftovers_ended(
     )  # none is left to one that ends just then
     assert 0 < all_samples[-1].cpu < ours
     until_gone(int(recording.host_output.read_text()))
+
+
+def test_a_program_never_takes_the_lines_of_a_terminal() -> None:
+    descriptor = os.dup(0)
+    ends = os.openpty()
+    try:
+        os.dup2(ends[1], 0)
+        assert ProgramLaunch(("cat",), reads_input=True).stdin == subprocess.DEVNULL
+    finally:
+        os.dup2(descriptor, 0)
+        for end in (descriptor, *ends):
+            os.close(end)
 
 
 def test_a_program_reads_our_input_if_it_is_to(

@@ -6,6 +6,7 @@ Linux counts it. macOS keeps no such count, so there its last reading stays in t
 
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from tracekit.base import ToolError
 from tracekit.workload import journal
 
 _LISTING = 0.01  # the largest share of a core for listing processes: a list takes 1 ms and more
-_TICKS = 20_000_000 if sys.platform == "linux" else 0  # ns that a count of ended children is late
+_LATE = 20_000_000  # ns of an ended process that its parent's count, in ticks, may not have yet
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,8 @@ class ProcessSample:
 
 @dataclass(frozen=True)
 class _Usage:
-    cpu: int
+    cpu: int  # ns, of ended children too
+    children: int  # ns, of ended children that it waited for
     memory: int
     threads: int
 
@@ -50,6 +52,7 @@ class Sampler:
         self._next_listing = 0.0  # in seconds of the monotonic clock
         self._cpu = 0
         self._lost_cpu = 0  # of ended processes that no parent has waited for
+        self._usages: dict[psutil.Process, _Usage] = {}  # at the last sample
         self._switches: dict[int, tuple[int, int | None]] = {}  # of ended threads too
         self._hidden: set[psutil.Process] = set()
         self._journal = journal.Journal(path)
@@ -90,11 +93,12 @@ class Sampler:
     def _sample(self) -> ProcessSample:
         if time.monotonic() >= self._next_listing:
             self._list_family()
-        usages = self._read_family()
+        read_usages = self._read_family()
         moment = time.monotonic_ns()
+        self._lost_cpu += self._find_loss(read_usages)
+        self._usages = read_usages
+        usages = read_usages.values()
         cpu = self._lost_cpu + sum(usage.cpu for usage in usages)
-        if cpu < self._cpu - _TICKS * len(usages):
-            self._lost_cpu += self._cpu - cpu
         self._cpu = max(self._cpu, cpu)
         voluntary = 0
         involuntary: int | None = 0
@@ -114,6 +118,16 @@ class Sampler:
             machine=_machine_time(),
         )
 
+    def _find_loss(self, usages: Mapping[psutil.Process, _Usage]) -> int:
+        """Return the CPU time of processes that ended since, unless their parents count it."""
+        ended_cpus = [usage.cpu for process, usage in self._usages.items() if process not in usages]
+        counted = 0
+        for process, usage in usages.items():
+            earlier = self._usages.get(process)
+            counted += usage.children - (earlier.children if earlier else 0)
+        loss = sum(ended_cpus) - counted
+        return loss if loss > _LATE * len(ended_cpus) else 0
+
     def _list_family(self) -> None:
         """List the descendants, and those of a descendant that has another parent by now."""
         start = time.thread_time()
@@ -126,13 +140,13 @@ class Sampler:
         cost = time.thread_time() - start
         self._next_listing = time.monotonic() + cost / _LISTING
 
-    def _read_family(self) -> list[_Usage]:
+    def _read_family(self) -> dict[psutil.Process, _Usage]:
         """Read all, again if one ended meanwhile, as its time may be its parent's by now."""
         while True:
-            usages: list[_Usage] = []
+            usages: dict[psutil.Process, _Usage] = {}
             for process in tuple(self._family):
                 try:
-                    usages.append(self._read(process))
+                    usages[process] = self._read(process)
                 except psutil.Error as error:
                     if process == self._process:
                         raise
@@ -147,7 +161,9 @@ class Sampler:
             if process == self._process and process.status() == psutil.STATUS_ZOMBIE:
                 raise psutil.NoSuchProcess(process.pid)
             self._count_switches(process)
-            return _Usage(_cpu_time(process), process.memory_info().rss, process.num_threads())
+            own, children = _cpu_times(process)
+            memory = process.memory_info().rss
+            return _Usage(own + children, children, memory, process.num_threads())
 
     def _count_switches(self, process: psutil.Process) -> None:
         """Count the voluntary and the involuntary switches so far; None if they are unknown."""
@@ -190,8 +206,11 @@ def process_name(pid: int) -> str:
         return ""
 
 
-def _cpu_time(process: psutil.Process) -> int:
-    """Return the CPU time of a process, and of its children that ended and were waited for."""
+def _cpu_times(process: psutil.Process) -> tuple[int, int]:
+    """Return the CPU time of a process, and of its children that ended and were waited for.
+
+    macOS keeps no such count of children.
+    """
     times = process.cpu_times()
     if sys.platform == "linux":
         # psutil counts in ticks of 10 ms, too coarse between two samples; the kernel keeps
@@ -200,8 +219,8 @@ def _cpu_time(process: psutil.Process) -> int:
             own_time = time.clock_gettime_ns((~process.pid << 3) | 2)
         except OSError:
             raise psutil.NoSuchProcess(process.pid) from None
-        return own_time + round((times.children_user + times.children_system) * 1e9)
-    return round((times.user + times.system) * 1e9)
+        return own_time, round((times.children_user + times.children_system) * 1e9)
+    return round((times.user + times.system) * 1e9), 0
 
 
 def _machine_time() -> int:
