@@ -188,5 +188,5 @@ def test_the_purpose_of_a_run_comes_before_its_findings(
     idle = Finding("bubbles", Severity.WARNING, "The GPU was idle.", "Submit ahead.")
     show_result(Result(Provenance(), results=results, findings=(idle,)), Recording(tmp_path))
     first_line, second = capsys.readouterr().out.splitlines()[:2]
-    assert first_line.startswith("sdpa is 2.50 times as fast as paged")
+    assert first_line.startswith("Which of sdpa and paged is faster is unclear: sdpa is 2.50 times")
     assert second == "The GPU was idle."

@@ -134,23 +134,25 @@ def runs(imported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tup
     return imported, other_run
 
 
-def slower(run: Path, metric: str, value: float) -> None:
+def slower(run: Path, metric: str, value: float) -> Path:
+    """Write a result of the run with another value, and return its file."""
     result = json.loads((run / "result.json").read_bytes())
     [changed] = [row for row in result["metrics"] if row["name"] == metric]
     changed["value"] = value
     result["provenance"]["started"] = f"2026-11-20T10:00:{value % 60:09.6f}+00:00"
-    save(run / "result.json", result)
+    save(run / "slower.json", result)
+    return run / "slower.json"
 
 
 def test_two_runs_end_as_their_comparison_does(runs: tuple[Path, Path], tracekit: Any) -> None:
     result = tracekit("nightly", "gate", *runs, "--junit", "gate.xml")
     assert result.code == tracekit("compare", *runs, "--exit-code").code == 0
     assert result.out.startswith("OK: runs\nok\truns gpu_idle_ratio\tEquivalent within 3 points")
-    slower(runs[1], "start_latency_p50", 1200.0)
+    unlike = (runs[0], slower(runs[1], "start_latency_p50", 1200.0))
     assert_error(
-        tracekit("nightly", "gate", *runs, "--junit", "gate.xml"), 4, "Record several runs"
+        tracekit("nightly", "gate", *unlike, "--junit", "gate.xml"), 4, "Record several runs"
     )
-    assert_error(tracekit("compare", *runs, "--exit-code"), 4, "Record several runs")
+    assert_error(tracekit("compare", *unlike, "--exit-code"), 4, "Record several runs")
     assert 'tests="2" failures="0" errors="0"' in Path("gate.xml").read_text()
     assert '<skipped type="inconclusive"' in Path("gate.xml").read_text()
 
@@ -158,17 +160,18 @@ def test_two_runs_end_as_their_comparison_does(runs: tuple[Path, Path], tracekit
 def test_several_runs_that_are_worse_are_a_regression(
     runs: tuple[Path, Path], tmp_path: Path, tracekit: Any
 ) -> None:
+    results: list[Path] = []
     for name, value in {"b-1": 1000.0, "b-2": 1001.0, "a-1": 2000.0, "a-2": 2001.0}.items():
         shutil.copytree(runs[0], tmp_path / name)
-        slower(tmp_path / name, "start_latency_p50", value)
-    words = ["b-1", "b-2", "vs", "a-1", "a-2", "--metric", "start_latency_p50"]
+        results.append(slower(tmp_path / name, "start_latency_p50", value).relative_to(tmp_path))
+    words = [*results[:2], "vs", *results[2:], "--metric", "start_latency_p50"]
     assert tracekit("compare", *words).code == 0
     assert tracekit("compare", *words, "--exit-code").code == 1
     result = tracekit("nightly", "gate", *words, "--sarif", "gate.sarif")
     assert result.code == 1, result.out
     [run] = json.loads(Path("gate.sarif").read_bytes())["runs"]
     place = run["results"][0]["locations"][0]["physicalLocation"]
-    assert place["artifactLocation"]["uri"] == "a-1/result.json"
+    assert place["artifactLocation"]["uri"] == "a-1/slower.json"
     assert tracekit("nightly", "gate", *words, "--threshold", "2").code != 1
 
 

@@ -64,12 +64,6 @@ class Trend:
         later = int(self.floors[-1] - self.floors[_PARTS // 2 - 1])
         return balance_pairs(self.floors) >= _RISING and later >= _LATER * self.grown
 
-    @property
-    def rises_throughout(self) -> bool:
-        """Whether the lowest level rises in each part, and in the last as much as in others."""
-        rises = np.diff(self.floors)
-        return bool((rises > 0).all() and rises[-1] >= _LATER * rises.mean())
-
 
 def levels(
     allocated_sizes: pd.DataFrame | None, process_samples: pd.DataFrame | None, targets: Targets
@@ -107,18 +101,38 @@ def trend(memory_levels: list[MemoryLevels], window: Window) -> Trend:
     floors = np.zeros(_PARTS, np.int64)
     for level in memory_levels:
         for part in range(_PARTS):
-            starts_before = level.starts < bounds[part + 1]
-            ends_behind = level.ends > bounds[part]
-            there = starts_before & ends_behind
-            if not there.any():
+            floor = _find_floor(level, bounds[part], bounds[part + 1])
+            if floor is None:
                 raise Unavailable(
                     f"{level.description} is not known in all parts of {window.name}, which is "
                     "too short for its samples.",
                     Remedy.LONGER,
                 )
-            floors[part] += level.sizes[there].min()
+            floors[part] += floor
     first_levels = memory_levels[0]
     return Trend(first_levels.table, first_levels.description, bounds, floors)
+
+
+def rises_throughout(memory_levels: list[MemoryLevels], memory_trend: Trend) -> bool:
+    """Return whether the lowest level rises in each part, and within the last one as well."""
+    if not (np.diff(memory_trend.floors) > 0).all():
+        return False
+    start, end = memory_trend.bounds[-2:].tolist()
+    middle = (start + end) // 2
+    earlier_floors = [_find_floor(level, start, middle) for level in memory_levels]
+    later_floors = [_find_floor(level, middle, end) for level in memory_levels]
+    known_earlier = [floor for floor in earlier_floors if floor is not None]
+    known_later = [floor for floor in later_floors if floor is not None]
+    is_known = len(known_earlier) == len(known_later) == len(memory_levels)
+    return is_known and sum(known_later) > sum(known_earlier)
+
+
+def _find_floor(level: MemoryLevels, start: int, end: int) -> int | None:
+    """Return the lowest level (bytes) of a stretch of time; None if it is not known there."""
+    starts_before = level.starts < end
+    ends_behind = level.ends > start
+    there = starts_before & ends_behind
+    return int(level.sizes[there].min()) if there.any() else None
 
 
 def _read_allocated_levels(rows: pd.DataFrame) -> MemoryLevels:

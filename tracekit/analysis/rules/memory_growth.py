@@ -14,7 +14,7 @@ from tracekit.analysis.iterations import Loop
 from tracekit.analysis.levers import Mechanism
 from tracekit.analysis.machine import Machine
 from tracekit.analysis.memory import RequestRises
-from tracekit.analysis.memory_levels import Trend, levels, trend
+from tracekit.analysis.memory_levels import Trend, levels, rises_throughout, trend
 from tracekit.analysis.rule import Evidence, Fact, Finding, Findings, finding
 from tracekit.analysis.scope import Targets, steady_steps, steady_tokens
 from tracekit.base import units
@@ -56,10 +56,10 @@ def memory_growth(
         reports both. If pauses separate three requests or more, the memory that each of them leaves
         behind counts: the rule fires when late requests leave as much as early ones, and is silent
         when the last ones leave nothing. A program without device work must be sampled for 5 s, and
-        its memory rise in all parts of the recording. If new buffers have similar sizes but hardly
-        ever the same one, the finding reports it: a pool that looks for the exact size reuses none
-        of them. It is silent if the workload itself reports, by a gauge `bytes_held`, that it keeps
-        as much.
+        its memory rise in all parts of the recording, and within the last one. If new buffers have
+        similar sizes but hardly ever the same one, the finding reports it: a pool that looks for
+        the exact size reuses none of them. It is silent if the workload itself reports, by a gauge
+        `bytes_held`, that it keeps as much.
 
     Why it matters:
         Memory that grows with each token limits the length of a sequence or the life of a server.
@@ -88,7 +88,7 @@ def memory_growth(
     enough = memory_trend.grown > least_growth
     rises = memory_trend.rising
     if not isinstance(loop, Loop):
-        rises = memory_trend.rises_throughout
+        rises = rises_throughout(target_levels, memory_trend)
     if not rises or not enough or memory_trend.grown <= _MEANT * kept_bytes:
         return
     if growth is not None and growth.is_joint(LIMIT):
