@@ -680,7 +680,7 @@ def _look_for_rows(recording: Recording) -> None:
     warn(recording, warnings)
 
 
-_SET_BACK = "The clock was set back during the recording, whose duration is not available for that."
+_SET_BACK = "The clock was set back during the recording, so its duration is not available."
 
 
 def _seconds_between(started: str, end_date: str) -> float | None:

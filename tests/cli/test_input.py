@@ -14,7 +14,7 @@ from tracekit.record.recorder import ProgramLaunch, RecordingRequest
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.tool import Xctrace
 
-LOST = "so the program would read nothing"
+LOST = "so the program might read nothing"
 
 
 @pytest.fixture(autouse=True)

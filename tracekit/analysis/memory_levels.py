@@ -119,12 +119,14 @@ def rises_throughout(memory_levels: list[MemoryLevels], memory_trend: Trend) -> 
         return False
     start, end = memory_trend.bounds[-2:].tolist()
     middle = (start + end) // 2
-    earlier_floors = [_find_floor(level, start, middle) for level in memory_levels]
-    later_floors = [_find_floor(level, middle, end) for level in memory_levels]
-    known_earlier = [floor for floor in earlier_floors if floor is not None]
-    known_later = [floor for floor in later_floors if floor is not None]
-    is_known = len(known_earlier) == len(known_later) == len(memory_levels)
-    return is_known and sum(known_later) > sum(known_earlier)
+    growth = 0
+    for level in memory_levels:
+        earlier_floor = _find_floor(level, start, middle)
+        later_floor = _find_floor(level, middle, end)
+        if earlier_floor is None or later_floor is None:
+            return False
+        growth += later_floor - earlier_floor
+    return growth > 0
 
 
 def _find_floor(level: MemoryLevels, start: int, end: int) -> int | None:

@@ -60,7 +60,7 @@ def refuse_input(reason: str) -> None:
     """Raise UsageError with the `reason` if our standard input has content, which would be lost."""
     if _has_input():
         raise UsageError(
-            f"{reason}, so the program would read nothing.",
+            f"{reason}, so the program might read nothing.",
             hint="Let a shell open the input: -- sh -c 'exec PROGRAM ARGS < FILE'",
         )
 

@@ -25,13 +25,19 @@ QUESTION = """
 ANSWER = {"intervals": 40, "recordings": 20, "metrics": 20, "results": 20}
 
 
-@pytest.fixture
-def output(tmp_path: Path) -> Path:
-    """A batch of twenty recordings, each with a metric and two intervals."""
-    folder = tmp_path / "out"
+def make_output(place: Path) -> tuple[Path, Path, Path]:
+    """Make the folder of a batch; return it, and those of its results and of a table."""
+    folder = place / "out"
     results, table = folder / "results", folder / "tables" / "gpu_intervals"
     results.mkdir(parents=True)
     table.mkdir(parents=True)
+    return folder, results, table
+
+
+@pytest.fixture
+def output(tmp_path: Path) -> Path:
+    """A batch of twenty recordings, each with a metric and two intervals."""
+    folder, results, table = make_output(tmp_path)
     for key in KEYS:
         row = BatchRow(key, key, key, "stamp", "bundle", "ok", metrics={"gpu_busy": 1.0})
         pq.write_table(as_table((row,)), results / f"{key}.parquet")
@@ -139,10 +145,7 @@ MONTHS = ["2026-10"] * 20 + ["2026-11"] * 20 + [None] * 20
 @pytest.fixture
 def dated_output(tmp_path: Path) -> Path:
     """A joined batch of sixty recordings with an interval each: of two months, or undated."""
-    folder = tmp_path / "out"
-    results, table = folder / "results", folder / "tables" / "gpu_intervals"
-    results.mkdir(parents=True)
-    table.mkdir(parents=True)
+    folder, results, table = make_output(tmp_path)
     for number, month in enumerate(MONTHS):
         key = f"k{number:02d}"
         started = f"{month}-{1 + number % 28:02d}T12:00:00Z" if month else ""

@@ -213,7 +213,9 @@ def test_limits_have_their_share_or_the_reason() -> None:
     assert values["bandwidth"] == "132 GB/s, 33.0 % of 400 GB/s"
     assert values["of float16"] == "3.09 TFLOP/s, 29.1 % of 10.62 TFLOP/s"
     ((_, too_fast, _),) = list_limits(QWEN, chip("Apple M1", 8), context=1000, decode=30)
-    assert too_fast.endswith("of 68.25 GB/s: impossible, so chip, model or rate is another one")
+    assert too_fast.endswith(
+        "of 68.25 GB/s, which is impossible: the chip, the model or the rate is wrong"
+    )
     newer, _ = list_limits(QWEN, chip("Apple M4 Max", 40), context=1000, prefill=200)
     assert newer[1].startswith("3.09 TFLOP/s; the share is not available, because one")
 

@@ -608,7 +608,7 @@ def test_a_program_reads_our_input_if_it_is_to(
         with given_input.open("rb") as file:
             os.dup2(file.fileno(), 0)
         os.lseek(0, 5, os.SEEK_SET)  # as of a shell's loop that has read a line
-        with pytest.raises(UsageError, match=r"^It runs twice, so the program would read nothing"):
+        with pytest.raises(UsageError, match=r"^It runs twice, so the program might read nothing"):
             system.refuse_input("It runs twice")
         target = ProgramLaunch(("cat",), reads_input=True)
         recorder.record(RecordingRequest(target, 30.0), recording, quiet)

@@ -277,7 +277,7 @@ def list_limits(
             rate = work.read * decode
             words = _share(rate, chip.bandwidth, 1e9, "GB/s")
             if not is_bound and chip.bandwidth.value is not None and rate > chip.bandwidth.value:
-                words += ": impossible, so chip, model or rate is another one"
+                words += ", which is impossible: the chip, the model or the rate is wrong"
             yield "bandwidth", words, source
     if prefill is not None:
         prompt_work = work_of_prefill(model, context)

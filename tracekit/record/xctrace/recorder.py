@@ -104,7 +104,7 @@ class XctraceRecorder:
             raise RecordingError(f"{recording.bundle} exists already.", hint=hint)
         target = request.target
         if isinstance(target, ProgramLaunch) and target.reads_input:
-            system.refuse_input("xctrace does not hand standard input on")
+            system.refuse_input("It is not established that xctrace hands standard input on")
         selection = put_profile(
             select(request, self._tool),
             request,
